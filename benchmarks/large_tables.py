@@ -33,6 +33,9 @@ def child(asked: dict[str, Any]) -> dict[str, Any]:
     source = NoiseSource(research_seed=1)
     with Watch() as fitting:
         fitted = sf.fit("auto", asked["data"], 1.0, schema=schema, seed=1, source=source, engine=asked["engine"])
+    print(
+        json.dumps({"fit": fitting.told, "doors": doors.seconds}), file=sys.stderr, flush=True
+    )  # if writing does not end
     with Watch() as writing:
         sf.release(fitted, to=asked["out"])
     both = {name: fitting.told[name] + writing.told[name] for name in ("seconds", "processor")}
@@ -41,7 +44,7 @@ def child(asked: dict[str, Any]) -> dict[str, Any]:
     return {**both, "peak_mb": peak, **parts, "digest": digest_of(fitted)}
 
 
-def run(rows: int, columns: int, engine: str, folder: Path) -> dict[str, Any]:
+def run(rows: int, columns: int, engine: str, folder: Path, *, cores: str) -> dict[str, Any]:
     """Write the rows, release them, and clear up."""
     data, out = folder / "data", folder / "release"
     data.mkdir()
@@ -49,7 +52,8 @@ def run(rows: int, columns: int, engine: str, folder: Path) -> dict[str, Any]:
         write_rows(data, rows=rows, columns=columns, files=max(4, -(-rows // _ROWS_OF_A_FILE)))
     size = sum(file.stat().st_size for file in data.iterdir())
     asked = {"rows": rows, "columns": columns, "engine": engine, "data": str(data), "out": str(out)}
-    command = [sys.executable, __file__, "--child", json.dumps(asked)]
+    command = ["taskset", "-c", cores] if cores else []
+    command += [sys.executable, __file__, "--child", json.dumps(asked)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     for place in (data, out):
         shutil.rmtree(place)
@@ -62,6 +66,8 @@ def main() -> None:
     options.add_argument("--rows", type=int, nargs="+", default=[1_000_000, 3_000_000, 10_000_000])
     options.add_argument("--columns", type=int, default=20)
     options.add_argument("--engine", default="local")
+    options.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the round that does it")
+    options.add_argument("--cores", default="", help="which cores releases may use, as taskset names them: 0-7")
     options.add_argument("--child", help=argparse.SUPPRESS)
     chosen = options.parse_args()
     if chosen.child:
@@ -69,9 +75,12 @@ def main() -> None:
         return
     runs = []
     with tempfile.TemporaryDirectory() as folder:
-        run(7_000_000 // chosen.columns, chosen.columns, "local:2", Path(folder))  # compiles the loops; not counted
+        if not chosen.warm:
+            run(
+                7_000_000 // chosen.columns, chosen.columns, "local:2", Path(folder), cores=chosen.cores
+            )  # compiles the loops; not counted
         for rows in chosen.rows:
-            runs.append(run(rows, chosen.columns, chosen.engine, Path(folder)))
+            runs.append(run(rows, chosen.columns, chosen.engine, Path(folder), cores=chosen.cores))
             report({"benchmark": "large_tables", **runs[-1]})
     if len(runs) > 1:
         first, last = runs[-2:]

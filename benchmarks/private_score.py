@@ -3,7 +3,8 @@
 SFUMATO_DATA=~/datasets python benchmarks/private_score.py --table adult --releases 100 --jobs 16 > scores.jsonl
 python benchmarks/private_score.py --read scores.jsonl
 
-The real score is that of the same learner on other real rows: the test rows of Adult (16,281), or 100,000 rows of a population by rule.
+The real score is that of the same learner on other real rows: 16,281 of Adult, drawn anew for every release, so that the private rows are a
+sample each time; or 100,000 rows of a population by rule.
 """
 
 import argparse
@@ -29,24 +30,30 @@ _TEST_ROWS, _ROWS = 100_000, 20_000
 
 
 @cache
-def test_rows(name: str) -> Any:
+def population_rows(name: str) -> Any:
     """Real rows, encoded, that no release has seen."""
-    if name == "adult":
-        adult = load("adult")
-        return encoded(pd.DataFrame(adult.test), adult.schema)
     return encoded(POPULATIONS[name].draw(_TEST_ROWS, seed=10**6), POPULATIONS[name].schema)
+
+
+def divided(seed: int) -> tuple[pd.DataFrame, Any, Any]:
+    """All rows of Adult, training and test rows alike, divided anew: private ones, others, and the schema."""
+    adult = load("adult")
+    everything = pd.concat([pd.DataFrame(adult.train), pd.DataFrame(adult.test)], ignore_index=True)
+    order = np.random.default_rng(seed).permutation(len(everything))
+    private, others = (everything.iloc[part] for part in np.split(order, [len(adult.train)]))
+    return private, encoded(others, adult.schema), adult.schema
 
 
 def one(job: tuple[str, int, float]) -> dict[str, object]:
     """One release with a score."""
     name, seed, epsilon = job
     if name == "adult":
-        adult = load("adult")
-        rows, schema = adult.train, adult.schema
+        rows, test, schema = divided(seed)
     else:
         rows, schema = POPULATIONS[name].draw(_ROWS, seed=seed), POPULATIONS[name].schema
+        test = population_rows(name)
     fitted = sf.fit("auto", rows, sf.Budget(epsilon=epsilon, delta=1e-5), schema=schema, seed=seed, score=True)
-    score, test = fitted.certificate.score, test_rows(name)
+    score = fitted.certificate.score
     if score is None:
         raise RuntimeError("a release without the score that was asked for")
     trained = learned(pd.DataFrame(fitted.sample(score.rows).table), schema)

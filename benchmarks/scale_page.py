@@ -1,4 +1,4 @@
-"""The tables of docs/scale.md, from results/scale.jsonl, results/engines.jsonl and the model."""
+"""The tables of docs/scale.md, from results/scale.jsonl, results/engines.jsonl and the model; and those of docs/research/scale.md."""
 
 import json
 from collections.abc import Iterator
@@ -19,6 +19,7 @@ from scale_model import (
 
 ENGINES = Path(__file__).parent / "results" / "engines.jsonl"
 LOCAL = Path(__file__).parent / "results" / "local.jsonl"
+LARGE = Path(__file__).parent / "results" / "large.jsonl"
 WIDTHS, FITTED = (20, 50, 200), (20, 50)
 FAN_IN = 32
 
@@ -162,6 +163,17 @@ def processes() -> Iterator[str]:
             yield f"| {label} | {' | '.join([*times, *ratios])} | {held if what == 'seconds' else ''} |"
 
 
+def large() -> Iterator[str]:
+    """Releases of large tables, from files to files."""
+    yield "| | cores | fit | draw and write | all | processor seconds | memory of all processes |"
+    yield f"|{'---|' * 7}"
+    for run in _runs(LARGE):
+        times = [f"{run[part]['seconds']:.0f} s" if part in run else "-" for part in ("fit", "write")]
+        all_of_it = f"{run['seconds']:.0f} s" if "seconds" in run else "-"
+        shape, busy = f"{run['rows']:,} x {run['columns']}", f"{run['processor']:,.0f}"
+        yield f"| {shape} | {run['cores']} | {' | '.join(times)} | {all_of_it} | {busy} | {run['peak_mb']:,.0f} MB |"
+
+
 def _runs(path: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
 
@@ -177,6 +189,7 @@ TABLES = {
     "scale-limits": limits,
     "engines": engines,
     "local-processes": processes,
+    "large-tables": large,
 }
 FIGURES = {
     "scale-line-gap": lambda: f"{max(costs_of(columns).gap for columns in FITTED):.0%}",

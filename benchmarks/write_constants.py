@@ -1,4 +1,4 @@
-"""Write every setting of the table method into docs/research/constants.md, with its default and what its comment says.
+"""Write every setting of the methods for tables into docs/research/constants.md, with its default and what its comment says.
 
     python benchmarks/write_constants.py
 
@@ -13,10 +13,11 @@ from dataclasses import fields, is_dataclass
 from pathlib import Path
 from typing import Any
 
+from sfumato.mechanisms.histories.settings import HistorySettings
 from sfumato.mechanisms.table.settings.table import TableSettings
 
 PAGE = Path(__file__).parents[1] / "docs" / "research" / "constants.md"
-_PLACE = re.compile(r"(<!-- settings: .*? -->\n).*?(<!-- end of settings -->)", re.DOTALL)
+_PLACE = re.compile(r"(<!-- (settings|histories): .*? -->\n).*?(<!-- end of \2 -->)", re.DOTALL)
 
 
 def settings_text() -> str:
@@ -24,9 +25,15 @@ def settings_text() -> str:
     return "\n\n".join(_group(group) for group in _groups(TableSettings()))
 
 
+def histories_text() -> str:
+    """The same for persons with histories, but for what is a setting of tables."""
+    return "\n\n".join(_group(group) for group in (HistorySettings().shares, HistorySettings()))
+
+
 def written(page: str) -> str:
     """The page with the settings as they are."""
-    return _PLACE.sub(lambda m: f"{m[1]}\n{settings_text()}\n\n{m[2]}", page)
+    text = {"settings": settings_text(), "histories": histories_text()}
+    return _PLACE.sub(lambda m: f"{m[1]}\n{text[m[2]]}\n\n{m[3]}", page)
 
 
 def _groups(settings: Any) -> Iterator[Any]:

@@ -11,10 +11,11 @@ import numpy as np
 import pandas as pd
 
 import sfumato as sf
+from sfumato.errors import SfumatoError
 from sfumato.extending import FixedModel, NoiseSource
 from sfumato.fitting import fit_with
 from sfumato.folder.contents import archive_of, arrays_of, sha256_of
-from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA, report_of
+from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA, answers_of, report_of
 from sfumato.folder.rows import file_name, read_synthetic, rows_writer, settled
 from sfumato.mechanism import mechanism_from
 from sfumato.mechanisms import DPMix, IndependentHistograms, ThreeATable
@@ -25,6 +26,7 @@ from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import event_to_json
 from sfumato.public.certificate.certificate import Certificate, grid_of
 from sfumato.public.certificate.claim import Claim, claim_of
+from sfumato.public.plan.answers import Answers
 from sfumato.public.plan.discovery import plan_discovery
 from sfumato.public.plan.plan import make_plan
 from sfumato.public.schema.schema import Schema
@@ -164,13 +166,22 @@ class Forged:
             body["claim"]["in_words"] = Claim(**{**claim, "unit": sf.PrivacyUnit(**claim["unit"])}).in_words
         if report and "files" in body:
             certificate = Certificate.from_json(body)
-            page = report_of(certificate, schema=self.schema, synthetic=read_synthetic(self.path))
+            answers = self._answers()
+            synthetic = read_synthetic(self.path)
+            page = report_of(certificate, schema=self.schema, synthetic=synthetic, answers=answers)
             (self.path / REPORT).write_bytes(page)
             body["files"][REPORT] = sha256_of(page)
         if body.get("files"):
             body["files"] = dict(sorted(body["files"].items()))
         self.write(body)
         return self
+
+    def _answers(self):
+        """Those of the folder; none where they can no longer be read."""
+        try:
+            return answers_of((self.path / ANSWERS).read_bytes())
+        except SfumatoError:
+            return Answers()
 
     def put(self, name, content):
         """Exchange a file, and its hash."""

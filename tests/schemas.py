@@ -54,3 +54,111 @@ def open_rows(n_rows: int = 12_000) -> dict[str, np.ndarray]:
         "ill": rng.choice(["no", "yes"], n_rows),
         "patient": np.arange(n_rows) // OPEN.unit.max_rows,
     }
+
+
+HOSPITAL_TOML = """
+[dataset]
+target = "died"
+rows = 2000
+
+[tables.patients]
+key = "patient"
+
+[tables.patients.columns.age]
+type = "integer"
+bounds = [0, 100]
+
+[tables.patients.columns.sex]
+type = "categorical"
+categories = ["f", "m"]
+missing = true
+
+[tables.patients.columns.died]
+type = "boolean"
+
+[tables.visits]
+parent = "patients"
+order = "day"
+kind = "test"
+last = ["death"]
+max_rows = 6
+
+[tables.visits.columns.day]
+type = "integer"
+bounds = [0, 3650]
+
+[tables.visits.columns.test]
+type = "categorical"
+categories = ["blood", "heart", "death"]
+
+[tables.visits.columns.value]
+type = "numeric"
+bounds = [0, 100]
+missing = true
+
+[tables.bills]
+parent = "patients"
+parent_key = "who"
+max_rows = 3
+
+[tables.bills.columns.paid]
+type = "boolean"
+"""
+#: Persons with two tables of events: one in order, of several sorts; and one of plain rows.
+HOSPITAL = Schema.parse(HOSPITAL_TOML)
+
+
+#: Visits on which tests hang, and nothing else: a person is a key.
+WARD = Schema.parse("""
+[dataset]
+rows = 2000
+
+[tables.patients]
+key = "patient"
+
+[tables.visits]
+key = "visit"
+parent = "patients"
+order = "day"
+max_rows = 4
+
+[tables.visits.columns.day]
+type = "integer"
+bounds = [0, 365]
+
+[tables.tests]
+parent = "visits"
+order = "day"
+kind = "what"
+max_rows = 3
+
+[tables.tests.columns.day]
+type = "integer"
+bounds = [0, 365]
+
+[tables.tests.columns.what]
+type = "categorical"
+categories = ["blood", "heart"]
+
+[tables.tests.columns.value]
+type = "numeric"
+bounds = [0, 100]
+""")
+#: A table of events alone: everybody whom it names is a person.
+LOG = Schema.parse("""
+[dataset]
+rows = 2000
+
+[tables.log]
+key = "user"
+order = "time"
+max_rows = 5
+
+[tables.log.columns.time]
+type = "datetime"
+bounds = ["2024-01-01", "2025-01-01"]
+
+[tables.log.columns.page]
+type = "categorical"
+categories = ["home", "shop", "help"]
+""")

@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pandas as pd
 import pytest
+from threadpoolctl import ThreadpoolController
 
 import schemas
 import sfumato as sf
@@ -12,7 +13,7 @@ from forger import BUDGET, OPEN
 from sfumato.check.instruments.rows import made_up, read
 from sfumato.errors import BudgetError, ModelError, PlanError, SchemaError
 from sfumato.extending import NoiseSource
-from sfumato.mechanisms import DPMix
+from sfumato.mechanisms import DPMix, IndependentHistograms
 from sfumato.public.accounting import epsilon_of, event_to_json
 from sfumato.public.plan.discovery import ROWS, plan_discovery
 
@@ -55,6 +56,32 @@ def test_seeds_are_two_different_things() -> None:
         sf.fit("independent-histograms", data, BUDGET).certificate.seed
         != sf.fit("independent-histograms", data, BUDGET).certificate.seed
     )
+
+
+def test_matrices_have_one_thread_from_the_first_door_to_the_last_row(monkeypatch) -> None:
+    """With another number of them they are rounded otherwise, and a release would hang on the machine."""
+    seen = {}
+
+    def noted(owner, name):
+        real = getattr(owner, name)
+
+        def note_and_do(*arguments, **options):
+            libraries = ThreadpoolController().info()
+            seen[name] = {library["num_threads"] for library in libraries if library["user_api"] == "blas"}
+            return real(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, note_and_do)
+
+    data = read(made_up(schemas.TABLE, n_rows=300, seed=1), schemas.TABLE)
+    with ThreadpoolController().limit(limits=2, user_api="blas"):
+        noted(IndependentHistograms, "measure")
+        noted(IndependentHistograms, "build")
+        fitted = sf.fit("independent-histograms", data, BUDGET)
+        noted(type(fitted.sampled), "sample")
+        fitted.sample(10)
+        after = {library["num_threads"] for library in ThreadpoolController().info() if library["user_api"] == "blas"}
+    assert seen == {"measure": {1}, "build": {1}, "sample": {1}}
+    assert after == {2}
 
 
 def test_histograms_find_the_classes_and_their_values() -> None:

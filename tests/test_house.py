@@ -28,7 +28,7 @@ ROOMS = {
         "folder",
         "ledger",
     ),
-    *("mechanisms", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
+    *("mechanisms", "mechanisms/histories", "mechanisms/table", "mechanisms/moments", "mechanisms/image"),
     *("mechanisms/table/settings", "mechanisms/table/columns", "mechanisms/table/joint", "mechanisms/table/target"),
     *("mechanisms/mixing", "mechanisms/kernels", "mechanisms/generators", "mechanisms/local", "mechanisms/latent"),
     *("mechanisms/marginals", "mechanisms/learners", "mechanisms/common", "learn"),

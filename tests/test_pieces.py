@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
 
+import numba
 import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
@@ -211,12 +212,18 @@ def watched(fitted: sf.Fitted, **how: object) -> sf.Fitted:
     )
 
 
-def test_a_piece_is_gone_before_the_next_but_one_is_drawn(few: None, histograms: sf.Fitted, tmp_path: Path) -> None:
-    fitted = watched(histograms)
-    release = sf.release(fitted, to=tmp_path / "release", rows=5_000)
-    assert fitted.model.drawn == [100] * 50
-    assert fitted.model.alive.most <= 200
+def test_a_piece_is_gone_before_the_next_but_one_is_drawn(
+    few: None, histograms: sf.Fitted, tmp_path: Path, monkeypatch
+) -> None:
+    """Or before the next but five where several are drawn beside each other, which changes no row."""
+    for n_threads, most in ((1, 200), (8, 600)):
+        monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
+        fitted = watched(histograms)
+        release = sf.release(fitted, to=tmp_path / f"by {n_threads}", rows=5_000)
+        assert fitted.model.drawn == [100] * 50
+        assert fitted.model.alive.most <= most
     assert sf.verify(release.path, rebuild=True).ok
+    assert (release.path / "synthetic.parquet").read_bytes() == (tmp_path / "by 1" / "synthetic.parquet").read_bytes()
 
 
 def test_reading_holds_one_piece(few: None, histograms: sf.Fitted, tmp_path: Path) -> None:
@@ -241,6 +248,7 @@ def peak_of(work) -> int:
 def test_memory_does_not_grow_with_the_number_of_rows(histograms: sf.Fitted, tmp_path: Path, monkeypatch) -> None:
     """Arrow's own buffers are not traced: `benchmarks/stream_out.py` measures all of the memory."""
     monkeypatch.setattr(pieces, "PIECE", 20_000)
+    monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)  # two pieces or twelve: as many of them at once
     sf.verify(sf.release(histograms, to=tmp_path / "first", rows=100).path, rebuild=True)  # whatever is made once
     written, checked = list[int](), list[int]()
     for n_rows in (40_000, 240_000):
@@ -337,9 +345,9 @@ def put_last(folder: forger.Forged, change) -> None:
     with TableWriter(file) as writer:
         for part in (*others, change(last)):
             writer.add(Synthetic(table=part))
-    first, certificate = Synthetic(table=others[0]), sf.load_release(folder.path).certificate
+    first, released = Synthetic(table=others[0]), sf.load_release(folder.path)
     folder.put("synthetic.parquet", file.getvalue())
-    page = forger.report_of(certificate, schema=folder.schema, synthetic=first)
+    page = forger.report_of(released.certificate, schema=folder.schema, synthetic=first, answers=released.answers)
     folder.put("report.html", page)
 
 

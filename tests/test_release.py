@@ -78,7 +78,7 @@ def test_images_are_written_without_another_copy(tmp_path: Path) -> None:
     with (tmp_path / "synthetic.npz").open("wb") as file:
         tracemalloc.start()
         try:
-            with rows_writer("synthetic.npz", file, len(images)) as writer:
+            with rows_writer({"synthetic.npz": file}, len(images)) as writer:
                 writer.add(Synthetic(images=images))
             peak = tracemalloc.get_traced_memory()[1]
         finally:

@@ -3,7 +3,8 @@
 A door is built of `Primitives`, so a broken door is a subclass of these: nothing else of the doors is touched. What a View does
 itself (it charges) is broken by `forgets_to_charge`, the weight of a row's codes by `weighs_every_code_as_if_alone`, the codes
 themselves by `leaves_codes_as_the_map_gave_them`, and who belongs together by `leaves_persons_apart` and
-`tears_persons_at_the_ends_of_batches`. More mechanisms that cheat are in
+`tears_persons_at_the_ends_of_batches`, and of several tables by `counts_events_by_rows`, `gives_orphans_to_a_neighbour` and
+`begins_windows_by_the_number`. More mechanisms that cheat are in
 check/cheats.py.
 """
 
@@ -12,8 +13,10 @@ from typing import ClassVar
 
 import numpy as np
 
-from sfumato.mechanisms import Moments, ThreeAImage, ThreeATable
+from sfumato.mechanisms import Moments, ThreeAImage, ThreeATable, ThreeATables
 from sfumato.mechanisms.common.prepared import INPUTS
+from sfumato.private.intake import histories
+from sfumato.private.intake.histories import HistorySource
 from sfumato.private.kernel import clip
 from sfumato.private.kernel.clip import FINE_NORM
 from sfumato.private.kernel.persons import Persons
@@ -543,3 +546,83 @@ class WhitensByTheRows(ThreeAImage):
                 return self.view.prepare(name, turned)
 
         return super().measure(Turning(view), schema)
+
+
+# Persons with histories: intakes that break the row of a person, and mechanisms that look past it.
+
+
+def counts_events_by_rows(monkeypatch) -> None:
+    """A row for every event, each with the columns of its person: one person moves a sum by as many rows as it has."""
+    honest = HistorySource.batches
+
+    def batches(self, *, rows):
+        for batch in honest(self, rows=rows):
+            number = np.maximum(batch[self.schema.tables[0].count].astype(np.int64), 1)
+            yield {name: np.repeat(values, number, axis=0) for name, values in batch.items()}
+
+    monkeypatch.setattr(HistorySource, "batches", batches)
+
+
+def gives_orphans_to_a_neighbour(monkeypatch) -> None:
+    """Events that name nobody go to whoever comes first: who that is depends on who is there, and shows in its count."""
+    honest = histories.hung
+
+    def hung(keys, order, above, *, max_rows):
+        known = histories.numbers_of(keys, histories.distinct(above)[0]) >= 0
+        return honest(np.where(known[:, None], keys, above[:1]), order, above, max_rows=max_rows)
+
+    monkeypatch.setattr(histories, "hung", hung)
+
+
+def begins_windows_by_the_number(monkeypatch) -> None:
+    """A window begins where the number of the person says, and that depends on who stands before it in the data."""
+    honest = histories.windows
+    monkeypatch.setattr(
+        histories,
+        "windows",
+        lambda whose, order, again, starts, *, max_rows: honest(
+            whose, order, again, np.arange(len(starts), dtype=np.uint64), max_rows=max_rows
+        ),
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class KeepsTheOrderOfTheData(ThreeATables):
+    """Keys of the release say in which order the persons lay in the data."""
+
+    name: ClassVar[str] = "keeps-the-order-of-the-data"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(np.argsort(batch["visits.#"], kind="stable"))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"order": np.resize(seen[-1], 400)}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ShowsTheLongestHistory(ThreeATables):
+    """Children that leak through the parent's count: the release says how many events the person with the most has."""
+
+    name: ClassVar[str] = "shows-the-longest-history"
+
+    def measure(self, view, schema):
+        seen = []
+
+        class Spy(Through):
+            def noisy_sum(self, step, per_record):
+                def spying(batch):
+                    seen.append(float(batch["visits.#"].sum()))
+                    return per_record(batch)
+
+                return self.view.noisy_sum(step, spying)
+
+        measured = dict(super().measure(Spy(view), schema))
+        return measured | {"longest": np.array([max(seen)])}

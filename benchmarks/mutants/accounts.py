@@ -3,6 +3,7 @@
 from mutants.mutant import Mutant
 
 _STEP, _PLAN, _ACCOUNTANT = "public/plan/step.py", "public/plan/plan.py", "public/accounting/accountant.py"
+_SCALED = "public/plan/scaled.py"
 _GRID, _PLD = "public/plan/grid.py", "public/accounting/pld.py"
 _EVENTS = "public/accounting/events.py"
 _RECORDS = ("tests/public/test_accounting.py", "-k", "TestJson")
@@ -28,9 +29,9 @@ ACCOUNTING = (
         "doors draw half of the accounted noise",
         "the account is of another release",
         (
-            _PLAN,
-            "return _noise_multiplier(self.step(name), steps=self.steps, scale=self.scale)",
-            "return _noise_multiplier(self.step(name), steps=self.steps, scale=self.scale) / 2",
+            _SCALED,
+            "return noise_multiplier_of(self.step(name), steps=self.steps, scale=self.scale)",
+            "return noise_multiplier_of(self.step(name), steps=self.steps, scale=self.scale) / 2",
         ),
         tests=("tests/private/test_doors.py", "-k", "shares_divide or published_noise"),
         probes=("histograms",),

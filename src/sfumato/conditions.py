@@ -148,7 +148,7 @@ def encoded(table: pd.DataFrame, schema: Schema, names: Sequence[str]) -> dict[s
 
 def with_given(rows: Synthetic, given: Mapping[str, Any], schema: Schema) -> Synthetic:
     """Rows with numbers that were found near given ones set to these, as far as they then still obey the rules."""
-    exact = {name: value for name, value in given.items() if schema[name].kind in ("numeric", "datetime")}
+    exact = {name: value for name, value in given.items() if schema[name].kind in ("numeric", "datetime", "time")}
     if not exact or rows.table is None or not len(rows):
         return rows
     n_rows, table = len(rows), rows.table
@@ -167,7 +167,10 @@ def with_given(rows: Synthetic, given: Mapping[str, Any], schema: Schema) -> Syn
 def number_given(value: Any, column: Column) -> float:
     """A number or a date as people give one, within the bounds."""
     try:
-        number = pd.Timestamp(value).timestamp() if column.kind == "datetime" else float(value)
+        if column.kind == "time":
+            number = float(column.encode(pd.Series([str(value)]))[0])
+        else:
+            number = pd.Timestamp(value).timestamp() if column.kind == "datetime" else float(value)
     except (TypeError, ValueError):
         raise SchemaError(f"{value!r} is no value of column {column.name!r}, which is {column.kind}.") from None
     if not column.low <= number <= column.high:
@@ -208,6 +211,10 @@ def conditioned(
     model: Model, schema: Schema, *, where: str | None = None, given: Mapping[str, Any] | None = None
 ) -> Conditioned:
     """A model under a condition. What no row can fulfil, by bounds, categories and rules, is refused at once."""
+    if schema.tables:
+        raise ModelError(
+            "conditions are for one table, and this release has several. Draw more persons, and keep those that fulfil it."
+        )
     given = dict(given or {})
     texts = [f"({where})"] if where else []
     texts += [given_text(given, schema)] if given else []

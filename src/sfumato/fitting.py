@@ -6,9 +6,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import dp_accounting as dpa
 import pandas as pd
 
-from sfumato.errors import PlanError
 from sfumato.fitted import Fitted
 from sfumato.ledger.booking import Booking, Charges, account_of
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
@@ -29,7 +29,7 @@ from sfumato.public.certificate.certificate import DiscoveryRecord, make_certifi
 from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import Answers
-from sfumato.public.plan.discovery import event_to_book
+from sfumato.public.plan.discovery import event_to_book, refuse_in_vain
 from sfumato.public.plan.plan import make_plan, refuse_sampling
 from sfumato.public.schema.schema import Schema, sketch
 from sfumato.scoring.learner import MOST_ROWS, learned
@@ -90,10 +90,6 @@ def fit(
         return fit_with(
             primitives, chosen, private, asked, seed=seed, engine=chosen_engine, account=account, on_step=on_step
         )
-    if account is not None:
-        raise PlanError(
-            "a ledger cannot be charged for a private score yet. Leave out the score, or release without a ledger."
-        )
     return fit_and_score(
         primitives,
         chosen,
@@ -103,6 +99,7 @@ def fit(
         rows=score_rows,
         seed=seed,
         engine=chosen_engine,
+        account=account,
         on_step=on_step,
     )
 
@@ -117,19 +114,25 @@ def fit_and_score(
     rows: AskedRows = None,
     seed: int | None = None,
     engine: Engine = HERE,
+    account: Charges | None = None,
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """Fit to some rows, and score what a learner makes of the synthetic ones on the others, which nothing else has seen.
 
-    Every unit is on one side, by a secret coin, so each side has the whole budget: docs/proofs/private-score.md.
+    Every unit is on one side, by a secret coin, so each side has the whole budget, and a ledger is charged for the dearer one,
+    before a row of either is read: docs/proofs/private-score.md.
     """
+    # Whatever can be refused is refused before a row is read.
     check_share(share)
-    score_plan(sketch(data.schema), budget)  # whatever can be refused is refused before a row is read
+    expected = score_plan(sketch(data.schema), budget)
     refuse_public_counts(mechanism.steps(sketch(data.schema), budget))
-    measured, tested = set_apart(data, key=primitives.key(), share=share)
-    fitted = fit_with(primitives, mechanism, measured, budget, seed=seed, engine=engine, on_step=on_step)
+    booking = None if account is None else _booking(account, mechanism, data.schema, budget, apart=expected.event)
+    measured, tested = set_apart(_charged(data, booking), key=primitives.key(), share=share)
+    fitted = _fit(primitives, mechanism, measured, budget, seed=seed, engine=engine, booking=booking, on_step=on_step)
     n_rows = min(fitted.row_count(rows), MOST_ROWS)
     planned = score_plan(fitted.schema, budget)
+    if booking is not None:
+        booking.statement(planned.event)  # refuses a score that costs more than was charged
     on_step(TRAINING)
     score_map = learned(pd.DataFrame(fitted.sample(n_rows).table), fitted.schema)
     tested, schema = with_key(with_schema(tested, fitted.schema), primitives.key()), fitted.schema
@@ -157,8 +160,32 @@ def fit_with(
     on_step: Callable[[str], None] = lambda name: None,
 ) -> Fitted:
     """The same with other primitives than the package's own: for twins. The certificate then says `non_private`."""
+    chosen = as_mechanism(mechanism, data.schema)
+    booking = None if account is None else _booking(account, chosen, data.schema, budget)
+    return _fit(
+        primitives,
+        chosen,
+        _charged(data, booking),
+        budget,
+        seed=seed,
+        engine=engine,
+        booking=booking,
+        on_step=on_step,
+    )
+
+
+def _fit(
+    primitives: Primitives,
+    chosen: Mechanism,
+    data: Sensitive,
+    budget: Budget,
+    *,
+    seed: int | None,
+    engine: Engine,
+    booking: Booking | None,
+    on_step: Callable[[str], None],
+) -> Fitted:
     schema = data.schema
-    chosen = as_mechanism(mechanism, schema)
     seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     record = record_of(chosen)
     if schema.unit.person is not None:
@@ -166,9 +193,7 @@ def fit_with(
 
     if schema.unknown:
         refuse_sampling(chosen.steps(sketch(schema), budget))  # before any row is read
-    booking = None if account is None else _booking(account, chosen, schema, budget)
-    if booking is not None:
-        data = charged_first(data, booking)
+        refuse_in_vain(schema, budget=budget)
     discovered = (
         discover(data, budget=budget, primitives=primitives, on_step=on_step, engine=engine) if schema.unknown else None
     )
@@ -191,7 +216,8 @@ def fit_with(
     # ------------------------------------------------------------------------------------------------------------
 
     on_step("build")
-    model = chosen.build(measurements, schema, seed=seed)
+    with few_threads():
+        model = chosen.build(measurements, schema, seed=seed)
     certificate = make_certificate(
         plan=planned,
         schema=schema,
@@ -206,11 +232,21 @@ def fit_with(
     return Fitted(chosen, schema, planned, answers, model, certificate, written)
 
 
-def _booking(account: Charges, mechanism: Mechanism, schema: Schema, budget: Budget) -> Booking:
-    """What will be charged when the first row is about to be read: the plan, or where it is not known yet, all of the budget."""
+def _charged(data: Sensitive, booking: Booking | None) -> Sensitive:
+    """The same data, which gives no row before it is paid for."""
+    return data if booking is None else charged_first(data, booking)
+
+
+def _booking(
+    account: Charges, mechanism: Mechanism, schema: Schema, budget: Budget, *, apart: dpa.DpEvent | None = None
+) -> Booking:
+    """What will be charged when the first row is about to be read: the plan, or where it is not known yet, all of the budget.
+
+    `apart`: what rows are charged for that are set apart.
+    """
     planned = None
     if not schema.unknown:
         steps = mechanism.steps(schema, budget)
         planned = make_plan(steps, budget=budget, unit=schema.unit, rows=schema.rows)
-    event = event_to_book(planned, schema, budget)
-    return Booking(account, event=event, unit=schema.unit, budget=budget, mechanism=mechanism.name)
+    event, name = event_to_book(planned, schema, budget), mechanism.name
+    return Booking(account, event=event, unit=schema.unit, budget=budget, mechanism=name, apart=apart)

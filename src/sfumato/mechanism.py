@@ -64,23 +64,25 @@ def register(cls: M) -> M:
     """Make a mechanism known by its name, so that releases made with it can be loaded."""
     if cls.name in BASELINES:
         raise PlanError(why_no_mechanism(cls.name))
-    _known()[cls.name] = cls
+    _load(cls.name)  # the package's own comes first, and gives way
+    _REGISTRY[cls.name] = cls
     return cls
 
 
-def _known() -> dict[str, type[Mechanism]]:
-    """All mechanisms by name. The package's own register themselves as they are imported: at the first question."""
-    import_module("sfumato.mechanisms")
-    return _REGISTRY
+def _load(name: str) -> None:
+    """Import the package's own mechanism of that name, which registers itself, if there is one and it was not asked for yet."""
+    if name not in _REGISTRY:
+        import_module("sfumato.mechanisms").load(name)
 
 
 def registered(name: str) -> type[Mechanism]:
     """The mechanism class of that name."""
     if name in BASELINES:
         raise PlanError(why_no_mechanism(name))
-    if name not in _known():
+    _load(name)
+    if name not in _REGISTRY:
         raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(registered_names())}.")
-    return _known()[name]
+    return _REGISTRY[name]
 
 
 def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
@@ -88,7 +90,8 @@ def mechanism_for(name: str, schema: Schema | str | Path) -> Mechanism:
     if name == "auto":
         declared = schema_of(schema)
         by_moments = is_wide(declared) or has_few_rows_each(declared)
-        name = "3a-image" if declared.images else "moments" if by_moments else "3a-table"
+        alone = "3a-image" if declared.images else "moments" if by_moments else "3a-table"
+        name = "3a-tables" if declared.tables else alone
     return registered(name)()
 
 
@@ -96,6 +99,10 @@ def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     """A mechanism as people ask for one: itself, or its name. Anything else is answered with what to give."""
     if isinstance(asked, str):
         asked = mechanism_for(asked, schema)
+    if schema.tables and hasattr(asked, "steps") and not getattr(asked, "takes_tables", False):
+        raise PlanError(
+            f"{asked.name} releases one table, and the schema has several. Use 3a-tables, or release the persons by themselves."
+        )
     if isinstance(asked, type) and hasattr(asked, "steps"):
         raise PlanError(f"{asked.__name__} is a class of mechanisms. Give one of them: {asked.__name__}().")
     if not hasattr(asked, "steps"):
@@ -111,8 +118,10 @@ def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     return asked
 
 
-def learner_for(name: str) -> Mechanism:
-    """A learner with its default settings."""
+def learner_for(name: str, schema: Schema | None = None) -> Mechanism:
+    """A learner with its default settings; `auto` is the one for pictures, or for tables, as the schema has them."""
+    if name == "auto" and schema is not None:
+        name = "scattering" if schema.images else "logistic"
     mechanism = registered(name)()
     if not isinstance(mechanism, Learner):
         raise PlanError(f"{name} releases rows and trains no model. Learners: {', '.join(learner_names())}.")
@@ -129,7 +138,7 @@ def refuse_learner(mechanism: Mechanism) -> None:
 
 def learner_names() -> tuple[str, ...]:
     """The names of all learners."""
-    return tuple(name for name in registered_names() if issubclass(_known()[name], Learner))
+    return tuple(name for name in registered_names() if issubclass(registered(name), Learner))
 
 
 def settings_of(mechanism: Named) -> dict[str, Any]:
@@ -186,4 +195,4 @@ def made_from(cls: Any, body: Any, *, what: str, is_group: bool = False) -> Any:
 
 def registered_names() -> tuple[str, ...]:
     """The names of all mechanisms."""
-    return tuple(sorted(_known()))
+    return tuple(sorted({*import_module("sfumato.mechanisms").PLACES, *_REGISTRY}))

@@ -21,6 +21,8 @@ class Synthetic:
     labels: NDArray[np.int64] | None = None
     soft_labels: NDArray[np.float32] | None = None
     classes: tuple[str, ...] = ()
+    #: Tables of events, by name, with their keys in front; the table has the key of a person as its first column.
+    tables: Mapping[str, pd.DataFrame] = field(default_factory=dict)
 
     def __len__(self) -> int:
         if self.table is not None:
@@ -36,9 +38,10 @@ class Synthetic:
     def take(self, rows: slice | NDArray[np.int64]) -> "Synthetic":
         """Some of the rows, in the order in which they are named."""
         arrays: dict[str, Any] = {name: values[rows] for name, values in self.arrays.items()}
-        return replace(
-            self, table=None if self.table is None else self.table.iloc[rows].reset_index(drop=True), **arrays
-        )
+        table = None if self.table is None else self.table.iloc[rows].reset_index(drop=True)
+        if self.tables:
+            raise ModelError("persons with all that hangs on them are drawn together, and none of them is taken out.")
+        return replace(self, table=table, **arrays)
 
 
 class Model(Protocol):

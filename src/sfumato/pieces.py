@@ -4,7 +4,7 @@ A release is drawn, written, sampled again and compared in pieces. What the draw
 piece, which is as large as any table that is recommended for training.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, Protocol, runtime_checkable
 
@@ -13,10 +13,13 @@ import pandas as pd
 
 from sfumato.model import FixedModel, Model, Synthetic
 from sfumato.obeying import with_rules
+from sfumato.public.machine.threads import few_threads, in_turn
 from sfumato.public.schema.schema import Schema
 
 #: The most rows of a piece. So many are what `--rows many` makes at most of a small table, and they come from one draw.
 PIECE = 300_000
+#: Pieces that are drawn beside each other: each is in memory until its turn comes.
+_AT_ONCE = 4
 
 
 @runtime_checkable
@@ -43,7 +46,7 @@ def draw_pieces(model: Model, n_rows: int, *, schema: Schema, seed: int) -> Iter
     The same seed gives the same rows; the first piece is what the model itself gives for it.
     """
     first = 0
-    for number, piece in enumerate(_drawn(model, n_rows, seed=seed)):
+    for number, piece in enumerate(_in_line(_drawn(model, n_rows, seed=seed), schema)):
         yield with_rules(piece, schema, seed=_seed_of(seed, number), keys=seed, first=first)
         first += len(piece)
 
@@ -55,9 +58,36 @@ def _drawn(model: Model, n_rows: int, *, seed: int) -> Iterator[Synthetic]:
         # are in memory as they are, and a choice of some of them is one choice.
         yield from _in_parts(model.sample(n_rows, seed=seed), sizes)
         return
-    model = model.sized(n_rows) if isinstance(model, Sized) else model
-    for number, size in enumerate(sizes):
-        yield model.sample(size, seed=_seed_of(seed, number))
+    sized = model.sized(n_rows) if isinstance(model, Sized) else model
+
+    def drawn(piece: tuple[int, int]) -> Synthetic:
+        number, size = piece
+        with few_threads():
+            return sized.sample(size, seed=_seed_of(seed, number))
+
+    yield from in_turn(drawn, enumerate(sizes), at_once=_AT_ONCE)
+
+
+def _in_line(pieces: Iterator[Synthetic], schema: Schema) -> Iterator[Synthetic]:
+    """Pieces of several tables with keys that go on from those of the pieces before."""
+    drawn = dict.fromkeys((None, *(table.name for table in schema.tables)), 0)
+    for piece in pieces:
+        if piece.table is None or not piece.tables:
+            yield piece
+            continue
+        tables = {}
+        for table in schema.tables:
+            keys = {table.key: drawn[table.parent]}
+            keys |= {} if table.own_key is None else {table.own_key: drawn[table.name]}
+            tables[table.name] = _shifted(piece.tables[table.name], keys)
+        persons = _shifted(piece.table, {str(schema.unit.person): drawn[None]})
+        yield replace(piece, table=persons, tables=tables)
+        for name, rows in ((None, persons), *tables.items()):
+            drawn[name] += len(rows)
+
+
+def _shifted(rows: pd.DataFrame, keys: Mapping[str, int]) -> pd.DataFrame:
+    return rows.assign(**{key: rows[key] + drawn for key, drawn in keys.items()})
 
 
 def joined(pieces: Iterable[Synthetic]) -> Synthetic:
@@ -68,7 +98,8 @@ def joined(pieces: Iterable[Synthetic]) -> Synthetic:
     arrays: dict[str, Any] = {name: np.concatenate([part.arrays[name] for part in parts]) for name in parts[0].arrays}
     is_table = parts[0].table is not None
     table = pd.concat([part.table for part in parts], ignore_index=True) if is_table else None
-    return replace(parts[0], table=table, **arrays)
+    tables = {name: pd.concat([part.tables[name] for part in parts], ignore_index=True) for name in parts[0].tables}
+    return replace(parts[0], table=table, tables=tables, **arrays)
 
 
 def _in_parts(rows: Synthetic, sizes: list[int]) -> Iterator[Synthetic]:

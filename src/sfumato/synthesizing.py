@@ -6,6 +6,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
+
 from sfumato.conditions import Given
 from sfumato.errors import ModelError
 from sfumato.fitted import Fitted
@@ -58,6 +60,15 @@ class Synthesis:
         return self._dressed(self.synthetic)
 
     @cached_property
+    def tables(self) -> dict[str, pd.DataFrame]:
+        """All tables by name, in pandas: persons with a key, events with the key of what they hang on, and public ones."""
+        if not self.schema.tables or self.synthetic.table is None:
+            raise ModelError("the schema has one table alone. See table.")
+        persons = {} if self.schema.persons is None else {self.schema.persons: self.synthetic.table}
+        public = {lookup.name: lookup.frame for lookup in self.schema.lookups}
+        return {**persons, **self.synthetic.tables, **public}
+
+    @cached_property
     def certificate(self) -> Certificate:
         """What is claimed about the rows. It names no files before they are saved."""
         tally = Tally(self.schema, self.fitted.sampled)
@@ -92,6 +103,10 @@ class Synthesis:
         return told if table is None else told + str(table.head(_SHOWN).to_html(index=False, escape=True))
 
     def _dressed(self, synthetic: Synthetic) -> Any:
+        if self.schema.tables:
+            raise ModelError(
+                "the release has several tables. See tables; sample(...) gives them from fitted.sample(...)."
+            )
         if synthetic.table is None:
             raise ModelError("the rows are images and have no table. See synthetic.images and synthetic.labels.")
         return self.kind.dress(synthetic.table, self.schema)

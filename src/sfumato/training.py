@@ -15,6 +15,7 @@ from sfumato.folder.releasing import load_release
 from sfumato.mechanism import Learner, Mechanism, learner_for
 from sfumato.model import Classifier
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.sensitive import opened
 from sfumato.private.intake.sources import open_source
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import Budget, PrivacyUnit
@@ -80,16 +81,17 @@ def train(
 ) -> Trained:
     """Train a classifier of the schema's target within the budget.
 
-    The learner may be a name: `logistic`, `scattering`, `cnn`. All else is as in `sfumato.fit`.
+    The learner may be a name: `logistic`, `scattering`, `cnn`, or `auto` for the one that suits the schema. All else is as in
+    `sfumato.fit`.
     """
-    chosen = learner_for(learner) if isinstance(learner, str) else learner
+    private = opened(data, schema)
+    chosen = learner_for(learner, private.schema) if isinstance(learner, str) else learner
     if not isinstance(chosen, Learner):
         raise ModelError(f"{chosen.name} releases rows and trains no model. Use sfumato.fit.")
     fitted = fit(
         chosen,
-        data,
+        private,
         budget,
-        schema=schema,
         seed=seed,
         source=source,
         engine=engine,

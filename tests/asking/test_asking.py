@@ -1,6 +1,7 @@
 """Questions to a release: answers from noisy measurements, intervals that hold the truth, and what cannot be said."""
 
 import math
+import re
 from dataclasses import replace
 
 import numpy as np
@@ -10,11 +11,16 @@ import pytest
 import sfumato as sf
 from command_line import answer_of, run
 from sfumato.asking.asking import Asker
+from sfumato.asking.columns import MOST_COLUMNS, column_estimates
+from sfumato.asking.noted_sums import EnoughNoted, NotingDoors
 from sfumato.asking.questions import read_question
 from sfumato.asking.totals import Measurements
 from sfumato.errors import ModelError, SchemaError, SfumatoError
 from sfumato.extending import NoiseSource
+from sfumato.folder.releasing import report_of
 from sfumato.mechanisms import DPMix, IndependentHistograms
+from sfumato.public.plan.answers import Answers
+from sfumato.public.plan.step import Step
 
 SCHEMA = sf.Schema(
     columns=(
@@ -166,14 +172,6 @@ def test_noise_as_large_as_the_table_is_said_to_be_so() -> None:
     assert "noise" in estimate.why
 
 
-def test_persons_that_are_shortened_are_not_taken_for_all_rows() -> None:
-    rows = people(300).assign(who=np.arange(300) // 3)[["age", "region", "who"]]
-    schema = sf.Schema(columns=SCHEMA.columns[::2], unit=sf.PrivacyUnit(person="who", max_rows=3))
-    (estimate,) = asker_of(sf.fit("3a-table", rows, BUDGET, schema=schema, seed=0)).ask("mean(age)")
-    assert estimate.value is None
-    assert "shortened" in estimate.why
-
-
 def test_a_release_without_rows_of_the_schema_is_refused() -> None:
     schema = replace(SCHEMA, target="smokes", rows=600)
     mixed = sf.fit(DPMix(mixtures=20), people(600), BUDGET, schema=schema, seed=0)
@@ -224,3 +222,79 @@ def test_the_command_line_answers_and_refuses_forged_measurements(tmp_path) -> N
     assert run("ask", folder, "count()").exit_code != 0
     with pytest.raises(SfumatoError):
         sf.verify(folder).raise_if_bad()
+
+
+def test_the_report_shows_every_column_with_intervals_that_verify_makes_again(tmp_path) -> None:
+    rng = np.random.default_rng(3)
+    n = 4000
+    town, age = rng.choice(["rome", "milan", "bari"], n, p=[0.6, 0.3, 0.1]), rng.integers(18, 91, n)
+    rows = pd.DataFrame({"town": town, "age": age, "seen": (age * 1e7).astype("datetime64[s]"), "ill": age > 60})
+    schema = sf.Schema(
+        columns=(
+            sf.Column(name="town", kind="categorical", categories=("rome", "milan", "bari")),
+            sf.Column(name="age", kind="integer", bounds=(18, 90)),
+            sf.Column(name="seen", kind="datetime", bounds=(0, 1e9)),
+            sf.Column(name="ill", kind="boolean"),
+        ),
+        target="ill",
+    )
+    fitted = sf.fit("mst", rows, sf.Budget(epsilon=2.0, delta=1e-5), schema=schema, seed=0)
+    released = sf.release(fitted, to=tmp_path / "release")
+    page = (released.path / "report.html").read_text(encoding="utf-8")
+    assert sf.verify(released.path).ok
+    assert page.count("Private rows, 95 % intervals") == 2  # age and seen; town and ill have lines on their bars
+    assert len(re.findall(r"<small>[\d.<]+ to [\d.]+ %</small>", page)) == 5
+    told = column_estimates(replace(released._asker, brief=True))
+    shares = told["town"].estimates
+    assert all(one.low <= share <= one.high for one, share in zip(shares.values(), (0.6, 0.3, 0.1), strict=True))
+    middle = told["age"].estimates["half are at most"]
+    assert middle.low <= 54 <= middle.high
+    # Twin: other measurements give another page.
+    wrong = replace(fitted.answers, integers={k: v + 40_000 for k, v in fitted.answers.integers.items()})
+    other = report_of(released.certificate, schema=schema, synthetic=released.synthetic(), answers=wrong)
+    assert other != (released.path / "report.html").read_bytes()
+
+
+def test_a_report_says_why_nothing_can_be_said_and_is_never_lost() -> None:
+    schema = sf.Schema(
+        columns=(sf.Column(name="x", kind="integer", bounds=(0, 9)), sf.Column(name="y", kind="boolean")), target="y"
+    )
+    rows = pd.DataFrame({"x": np.arange(200) % 10, "y": np.arange(200) % 2 == 0})
+    fitted = sf.fit("independent-histograms", rows, sf.Budget(epsilon=0.01, delta=1e-5), schema=schema, seed=0)
+    page = report_of(fitted.certificate, schema=schema, synthetic=fitted.sample(50), answers=fitted.answers).decode()
+    assert "cannot be said, because the noise is as large as the number of rows" in page
+    page = report_of(fitted.certificate, schema=schema, synthetic=fitted.sample(50), answers=Answers()).decode()
+    assert "cannot be said, because its measurements cannot be read" in page
+    many = tuple(sf.Column(name=f"c{at}", kind="boolean") for at in range(MOST_COLUMNS + 1))
+    asker = Asker(sf.Schema(columns=many), fitted.mechanism, fitted.plan, fitted.answers, pd.DataFrame(), brief=True)
+    assert all(one.why.startswith("there are more than") for one in column_estimates(asker).values())
+
+
+def test_of_shortened_persons_what_was_counted_in_full_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = people(300).loc[np.repeat(np.arange(300), 6)].assign(who=np.arange(1800) // 6)[["region", "smokes", "who"]]
+    schema = sf.Schema(columns=SCHEMA.columns[2:], unit=sf.PrivacyUnit(person="who", max_rows=6))
+    budget = sf.Budget(epsilon=20.0, delta=1e-5)
+    fitted = sf.fit("3a-table", rows, budget, schema=schema, seed=0)
+    (count,), (both,) = (asker_of(fitted).ask(text) for text in ("count()", _BOTH))
+    assert count.low <= 1800 <= count.high
+    assert both.value is None
+    assert "in full: persons with many rows were shortened" in both.why
+    # Twin: shortened sums taken for full ones find too few rows.
+    monkeypatch.setattr(Step, "clips_persons", lambda self, unit: False)
+    (both,) = asker_of(fitted).ask(_BOTH)
+    true = ((rows["region"] == "south") & rows["smokes"]).sum()
+    assert both.high < true
+    # Other mechanisms count all rows of a person in full, with as much more noise.
+    (both,) = asker_of(sf.fit("mst", rows, budget, schema=schema, seed=0)).ask(_BOTH)
+    assert both.low <= true <= both.high
+
+
+_BOTH = "count() where region = south and smokes = true"
+
+
+@pytest.mark.parametrize("door", ["noisy_choice", "noisy_votes", "noisy_mixtures", "noisy_reports", "noisy_gradients"])
+def test_a_report_does_not_train_again_on_what_other_doors_gave(door: str) -> None:
+    fitted = sf.fit("independent-histograms", people(100), BUDGET, schema=SCHEMA, seed=0)
+    brief = NotingDoors(fitted.plan, fitted.answers, is_enough=lambda sums: False)
+    with pytest.raises(EnoughNoted):
+        getattr(brief, door)(fitted.plan.steps[0].name, None, {})

@@ -1,14 +1,17 @@
 """The commands train and predict: what they answer, and that each bad input ends in a sentence with nothing left behind."""
 
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import pandas as pd
 import pytest
 
+import sfumato as sf
 from command_line import SCHEMA, answer_of, patients, run
 from sfumato.cli.refusals import INTERRUPTED, NOT_VERIFIED, REFUSED
 from sfumato.folder.tensors import WEIGHTS
+from sfumato.mechanism import learner_for
 
 
 @pytest.fixture(autouse=True)
@@ -130,3 +133,10 @@ def test_as_json_a_refusal_is_an_object() -> None:
     result = train_it("--json", learner="scattering")
     assert result.exit_code == REFUSED
     assert "for images" in json.loads(result.stdout)["error"]
+
+
+def test_the_default_learner_follows_the_schema():
+    table = sf.Schema(columns=(sf.Column(name="ill", kind="boolean"),), target="ill")
+    picture = sf.Column(name="scan", kind="image", shape=(8, 8))
+    assert learner_for("auto", table).name == "logistic"
+    assert learner_for("auto", replace(table, columns=(picture, *table.columns))).name == "scattering"

@@ -77,7 +77,7 @@ def test_shares_and_examples_are_those_of_the_rows():
     (finding,) = dry_run(text_table(age=rows), PLAIN).findings
     assert (finding.rows, finding.share) == (130, 130 / N)
     assert finding.examples == ("?!", "x" * 27 + "...")
-    few = np.where(np.arange(N) < 3, "200", "41")  # outliers are there to be cut
+    few = np.where(np.arange(N) < 3, 200, np.arange(N) % 70 + 18).astype(str)  # outliers are there to be cut
     checked = dry_run(text_table(age=few), PLAIN)
     assert [f.rows for f in checked.findings] == [3]
     assert not checked.faults
@@ -112,7 +112,8 @@ def test_persons_with_more_rows_than_are_kept():
     schema = replace(PLAIN, unit=PrivacyUnit(person="who", max_rows=2), rows=None)
     who = np.array([f"p{i // 4}" for i in range(N)], dtype=object)
     who[:100] = None  # 25 persons
-    (over, nobody) = dry_run(patients(N).assign(who=who), schema).findings
+    (nobody, over) = dry_run(patients(N).assign(who=who), schema).findings
+    assert (nobody.is_fault, over.is_fault) == (True, False)  # the limit was chosen
     assert over.rows == (N - 100) // 2
     assert "475 of 475 persons" in over.what
     assert nobody.rows == 100
@@ -262,3 +263,37 @@ def test_points_that_may_separate_thousands_are_asked_about():
     (finding,) = dry_run(text_table(weight=costs), PLAIN).findings
     assert "three digits after every point" in finding.what
     assert not finding.is_fault  # it may be so
+
+
+NARROW = Column(name="x", kind="numeric", bounds=(0, 1_000_000))
+
+
+@pytest.mark.parametrize(
+    ("column", "values", "what"),
+    [
+        (NARROW, np.linspace(20, 300, N), "lie together in a 100th of the bounds"),
+        (replace(NARROW, bounds=(0, 20_000)), np.linspace(20, 300, N), None),
+        (NARROW, np.full(N, 7.0), "hold one and the same value"),
+        (replace(NARROW, missing=True), np.full(N, np.nan), "hold no value"),
+        (replace(NARROW, missing=True), np.where(np.arange(N) % 2, 7e5, np.nan), "lie together"),
+        (Column(name="x", kind="categorical", categories=("a", "b")), np.full(N, "a"), "hold one and the same value"),
+        (Column(name="x", kind="categorical", categories=("a", "b")), half("a", "b"), None),
+        (Column(name="x", kind="categorical", discover=True), np.full(N, "a"), "hold one and the same value"),
+        (Column(name="x", kind="boolean", missing=True), np.full(N, ""), "hold no value"),
+    ],
+)
+def test_bounds_that_are_far_too_wide_and_columns_that_tell_nothing_are_noted(column, values, what):
+    findings = dry_run({"x": values}, Schema(columns=(column,), rows=N)).findings
+    assert [what in finding.what for finding in findings] == ([] if what is None else [True])
+    assert not any(finding.is_fault for finding in findings)
+
+
+def test_codes_with_zeros_in_front_are_no_numbers_and_other_spellings_are_told():
+    schema = Schema(columns=(Column(name="x", kind="categorical", discover=True),), rows=N)
+    zips = np.array([f"{n:05d}" for n in np.arange(N) % 5 + 1_000])
+    assert not dry_run({"x": zips}, schema).findings
+    for text in ("{},5", "31.01.{}", "1,234,{:03d}"):
+        values = np.array([text.format(n) for n in np.arange(N) % 900 + 100])
+        (finding,) = dry_run({"x": values}, schema).faults
+        assert "look like" in finding.what
+        assert "Write" in finding.remedy

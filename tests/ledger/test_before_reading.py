@@ -8,6 +8,7 @@ from books import new_ledger
 from hypothesis import given
 from hypothesis import strategies as st
 
+import schemas
 import sfumato as sf
 from sfumato import fitting
 from sfumato.check import check_mechanism
@@ -15,6 +16,8 @@ from sfumato.errors import BudgetExceeded, ContractError, LedgerError, PlanError
 from sfumato.ledger.booking import account_of
 from sfumato.mechanisms import IndependentHistograms
 from sfumato.private.intake import sensitive
+from sfumato.private.intake.apart import set_apart
+from sfumato.private.intake.histories import HistorySource
 from sfumato.public.accounting.spend import NOTHING, Spend
 from sfumato.public.plan.discovery import event_to_book
 
@@ -69,14 +72,6 @@ def test_what_fails_before_a_row_is_read_is_not_charged(sqlite, tmp_path):
     assert ledger.state("patients").releases == 0
 
 
-def test_a_score_is_refused_where_a_ledger_would_have_to_be_charged_for_it(sqlite):
-    """What the rows set apart cost is not booked yet, so nothing is released past the ledger."""
-    ledger, target = new_ledger(sqlite), sf.Schema(columns=SCHEMA.columns, target="ill", rows=300)
-    with pytest.raises(PlanError, match="cannot be charged for a private score yet"):
-        sf.fit(METHOD, rows(), 1.0, schema=target, ledger=ledger, dataset="patients", score=True)
-    assert ledger.state("patients").releases == 0
-
-
 def test_what_fails_afterwards_stays_charged(sqlite, monkeypatch):
     ledger = new_ledger(sqlite)
 
@@ -113,6 +108,33 @@ def test_every_way_to_the_rows_charges_first(way):
     with pytest.raises(LedgerError, match="no"):
         list([getattr(sensitive, way)(private, **ways[way])][0] or ())
     assert noted == ["charge"]
+
+
+@pytest.mark.parametrize("way", ["open_batches", "open_persons", "open_parts", "open_stretches"])
+def test_several_tables_are_opened_behind_the_charge(way):
+    """No row of any of them, no key and no order is read before."""
+    noted = []
+
+    class Noted:
+        names = ("patient", "who", "day", "test", "value", "paid", "age", "sex", "died")
+
+        def chunks(self, names, *, rows):
+            noted.append("read")
+            yield {name: np.zeros(3) for name in names}
+
+    def refused():
+        noted.append("charge")
+        raise LedgerError("no")
+
+    tables = HistorySource(Noted(), {"visits": Noted(), "bills": Noted()}, schema=schemas.HOSPITAL)
+    private = sensitive.charged_first(sensitive.Sensitive(tables, schema=schemas.HOSPITAL), refused)
+    private = sensitive.with_schema(sensitive.with_key(private, b"k" * 32), schemas.HOSPITAL)
+    for side in (private, *set_apart(private, key=b"k" * 32, share=0.5)):
+        noted.clear()
+        options = {"open_persons": {"rows": 10}, "open_stretches": {"stretches": 2, "least": 1}}.get(way, {})
+        with pytest.raises(LedgerError, match="no"):
+            list(getattr(sensitive, way)(side, **options) or ())
+        assert noted == ["charge"]
 
 
 def test_no_other_function_takes_the_source_for_its_rows():

@@ -33,7 +33,7 @@ def test_the_page_names_every_mechanism_that_has_one_and_its_default() -> None:
     assert {name: float(default) for name, default in told.items()} == {
         name: cls().alpha for name, cls in with_alpha().items()
     }
-    assert set(told) == {"3a-table", "3a-image", "clustmix", "kip", "moments"}
+    assert set(told) == {"3a-table", "3a-tables", "3a-image", "clustmix", "kip", "moments"}
 
 
 @pytest.mark.parametrize("name", with_alpha())

@@ -69,3 +69,23 @@ def test_the_plan_tells_how_long_it_took_on_data_like_this_and_what_a_gpu_would_
     assert "on a GPU" in by_gradients.duration.on_gpu
     assert "How long it takes" in str(by_gradients)
     assert by_gradients.to_json()["duration"]["on_gpu"] == by_gradients.duration.on_gpu
+
+
+def test_a_plan_begins_with_the_warning_and_what_to_expect_and_ends_with_the_steps():
+    columns = (sf.Column(name="age", kind="integer", bounds=(0, 99)), sf.Column(name="ill", kind="boolean"))
+    hopeless = sf.plan("auto", sf.Schema(columns=columns, target="ill", rows=100), sf.Budget(epsilon=0.1, delta=1e-6))
+    titles = [section.title for section in hopeless.sections()]
+    assert (titles[0], titles[-1]) == ("What to expect", "Plan of 3a-table")
+    assert str(hopeless).startswith("Warning\n")
+    assert "of little use" in str(hopeless).split("What to expect")[0]
+    well = sf.plan("auto", sf.Schema(columns=columns, target="ill", rows=100_000), sf.Budget(epsilon=1, delta=1e-6))
+    assert str(well).startswith("What to expect")
+
+
+def test_where_rows_are_not_declared_the_plan_says_how_many_are_needed():
+    columns = (sf.Column(name="age", kind="integer", bounds=(0, 99)), sf.Column(name="ill", kind="boolean"))
+    planned = sf.plan("auto", sf.Schema(columns=columns, target="ill"), sf.Budget(epsilon=0.1, delta=1e-6))
+    needed = planned.outlook.rows_needed
+    assert f"With fewer than about {needed:,} rows" in str(planned)
+    for rows, is_warned in ((needed // 2, True), (needed * 2, False)):
+        assert (replace(planned.outlook, rows=rows).warning is not None) == is_warned

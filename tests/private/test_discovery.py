@@ -5,6 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+import sfumato as sf
 from sfumato import Budget, Column, PrivacyUnit, Schema, Sensitive
 from sfumato.errors import BudgetError, SchemaError
 from sfumato.private.discovering import discover
@@ -141,3 +142,47 @@ def test_a_unit_moves_all_counts_of_texts_together_by_what_was_booked(max_rows, 
     planned = plan_discovery(asked, columns, budget=BUDGET)
     moved = max_rows * planned.units_per_row * texts**0.5 / NOISE_STDDEV
     assert 0.99 * planned.mu_texts < moved <= planned.mu_texts
+
+
+class _Read(AssertionError):
+    """A row was asked for."""
+
+
+class _NoRows:
+    names = ("town", "size")
+
+    def chunks(self, names, *, rows):
+        raise _Read
+
+
+@pytest.mark.parametrize("column", [TOWN, Column(name="size", kind="numeric", discover=True)])
+def test_a_discovery_that_the_plan_knows_to_fail_is_refused_before_anything_is_spent(column) -> None:
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    few, enough = (Schema(columns=(column,), rows=rows) for rows in (40, 40_000))
+    for refused in (
+        lambda: sf.plan("auto", few, budget),
+        lambda: sf.fit("auto", Sensitive(_NoRows(), schema=few), budget),
+    ):
+        with pytest.raises(BudgetError, match=r"declares rows = 40.*Nothing was spent"):
+            refused()
+    sf.plan("auto", enough, budget)
+    for asked in (enough, replace(few, rows=None)):  # nobody can know of these beforehand
+        with pytest.raises(_Read):
+            sf.fit("auto", Sensitive(_NoRows(), schema=asked), budget)
+
+
+def test_the_rows_that_a_refusal_names_are_those_that_a_discovery_needs() -> None:
+    """With half as many rows of one value nothing is found; with twice as many it is, nearly always."""
+    budget = Budget(epsilon=1.0, delta=1e-6)
+    asked = Schema(columns=(TOWN,))
+    needed = plan_discovery(asked, asked.unknown, budget=budget).rows_of_a_category
+    with pytest.raises(BudgetError, match=f"{needed:,} rows"):
+        sf.plan("auto", replace(asked, rows=needed // 2), budget)
+    for rows, is_found in ((needed // 2, False), (2 * needed, True)):
+        private = Sensitive.read({"town": np.full(rows, "x")}, asked)
+        try:
+            discover(private, budget=budget, primitives=Primitives(NoiseSource()))
+        except BudgetError:
+            assert not is_found
+        else:
+            assert is_found

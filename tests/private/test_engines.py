@@ -4,6 +4,8 @@ import logging
 import os
 import pickle
 import signal
+import subprocess
+import sys
 import threading
 import time
 import warnings
@@ -249,6 +251,14 @@ def test_processes_give_the_same_answers(kind, monkeypatch) -> None:
     assert measured(Local(2), raw, unit=unit, rows=rows) == whole
     assert len(started) == 1, "this process is the other one"
     assert all(process.program.poll() is not None for process in started), "all of them have ended"
+
+
+def test_a_worker_loads_no_accountant_and_a_map_no_mechanism() -> None:
+    """These take longer than all that a worker needs, and every release of a large table would wait for them."""
+    maps = "sfumato.mechanisms.table.columns.maps, sfumato.mechanisms.table.joint.maps, sfumato.mechanisms.table.target.maps"
+    heavy = ("dp_accounting", "scipy.stats", "sklearn", "sfumato.mechanism", "sfumato.public.certificate.certificate")
+    told = f"import sys, sfumato.private.engines.worker, {maps}; print([m for m in {heavy} if m in sys.modules])"
+    assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout.strip() == "[]"
 
 
 def noted(monkeypatch):

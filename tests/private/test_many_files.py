@@ -169,7 +169,7 @@ def test_names_of_folders_are_columns(tmp_path: Path) -> None:
     ordered = pd.concat([people(3).assign(ward=None), people().sort_values("ward", kind="stable")])
     same(tmp_path / "v", ordered)
     same(str(tmp_path / "v/*/*.parquet"), ordered)
-    assert 'columns."ward"' in draft_schema(tmp_path / "v")
+    assert '"ward" = ' in draft_schema(tmp_path / "v")
     # In the middle of all that, only the folder's column is asked for.
     only = sf.Schema(columns=(WARD,))
     assert len(rows_of(sf.Sensitive.read(tmp_path / "v", only))) == 43

@@ -80,7 +80,11 @@ REFUSED = {
     "JSON": ("t.json", SECRET.encode(), "pandas.read_json"),
     "a web page": ("t.csv", f"<!DOCTYPE html>{SECRET}".encode(), "a web page"),
     "plain text": ("t.txt", HEAD.encode(), "name it .csv"),
-    "names twice": ("t.csv", f"age,age\n41,{SECRET}\n".encode(), "names a column twice"),
+    "names twice": (
+        "t.csv",
+        f"age,age\n41,{SECRET}\n".encode(),
+        "names a column twice in its header: columns 1 and 2.",
+    ),
     "a quote of the header": ("t.csv", f'age,"town\n41,{SECRET}\n'.encode() * 3, "with quotes that close"),
     "a quote that a row closes": ("t.csv", f'x,age,"town\n41,{SECRET}"\n41,x,{SECRET}\n'.encode(), "for 'town'"),
     "a header without an end": ("t.csv", f"age,{SECRET},".encode() * 80_000, "longer than a million bytes"),
@@ -159,6 +163,6 @@ def test_ten_thousand_columns_are_drafted_and_checked(tmp_path):
     names = [f"x{at}" for at in range(10_000)]
     (tmp_path / "t.csv").write_text(",".join(names) + "\n" + (",".join(["0.5"] * 10_000) + "\n") * 3)
     draft = draft_schema(tmp_path / "t.csv")
-    assert draft.count("[columns.") == 10_000
+    assert draft.count(' = "categorical discover"') == 10_000
     schema = sf.Schema(columns=tuple(sf.Column(name=name, kind="numeric", bounds=(0, 1)) for name in names))
     assert dry_run(tmp_path / "t.csv", schema).rows == 3

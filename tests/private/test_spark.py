@@ -15,6 +15,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 import schemas
 import travelling
@@ -109,15 +111,25 @@ def assert_same(one, two) -> None:
         np.testing.assert_array_equal(one[name], two[name])
 
 
+SEVEN = (300, 301, 301, 900, 901, 2999)
 SOURCES = {
-    "seven partitions, two of them empty": lambda session, _: frame(session, 300, 301, 301, 900, 901, 2999),
+    "seven partitions, one of them empty": lambda session, _: frame(session, *SEVEN),
     "one huge partition": lambda session, _: frame(session),
     "files": lambda _, tmp_path: folder(tmp_path),
     "memory": lambda *_: table(),
 }
 
 
-@pytest.mark.parametrize("source", SOURCES)
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(cuts=SEVEN)
+@given(cuts=st.lists(st.integers(0, N_ROWS), max_size=6))
+def test_however_a_frame_is_cut_every_door_gives_what_one_process_gives(session, cuts) -> None:
+    """Some partitions are empty, and some have one row."""
+    data = frame(session, *sorted(cuts))
+    assert_same(measured(data, engine_of(session)), expected(travelling.SCHEMA, travelling.ROWS))
+
+
+@pytest.mark.parametrize("source", ["one huge partition", "files", "memory"])
 def test_every_door_gives_what_one_process_gives(session, tmp_path, source) -> None:
     data = SOURCES[source](session, tmp_path)
     assert_same(measured(data, engine_of(session)), expected(travelling.SCHEMA, travelling.ROWS))
@@ -146,8 +158,9 @@ def test_many_tiny_partitions_become_a_few_tasks(session, is_cached) -> None:
 
 
 def test_ten_thousand_partitions_most_of_them_empty(session) -> None:
-    data = session.range(0, 3000, 1, 10_000).selectExpr("id % 7 / 4 x", "'a' c", "'true' y")
-    here = pd.DataFrame({"x": np.arange(3000) % 7 / 4, "c": "a", "y": "true"})
+    """Each row is a part of its own: between two of them lie empty partitions, of which no task knows that they are."""
+    data = session.range(0, 200, 1, 10_000).selectExpr("id % 7 / 4 x", "'a' c", "'true' y")
+    here = pd.DataFrame({"x": np.arange(200) % 7 / 4, "c": "a", "y": "true"})
     assert data.rdd.getNumPartitions() == 10_000
     assert_same(measured(data, engine_of(session), steps=EVERYONE), measured(here, HERE, steps=EVERYONE))
 

@@ -52,7 +52,14 @@ def test_every_mechanism_tells_its_noise_for_every_column(name: str) -> None:
     ran = 0
     large = replace(schemas.IMAGES.columns[0], shape=(16, 16))
     larger = replace(schemas.IMAGES, columns=(large, *schemas.IMAGES.columns[1:]), rows=10_000)
-    for schema in (schemas.TABLE, schemas.IMAGES, larger, replace(schemas.TABLE, rows=None), schemas.REPLACE):
+    for schema in (
+        schemas.TABLE,
+        schemas.IMAGES,
+        larger,
+        replace(schemas.TABLE, rows=None),
+        schemas.REPLACE,
+        schemas.HOSPITAL,
+    ):
         try:
             planned = sf.plan(mechanism, schema, BUDGET)
         except sf.SfumatoError:

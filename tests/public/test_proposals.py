@@ -117,10 +117,12 @@ def test_a_draft_of_known_names_loads_and_what_is_left_out_can_be_undone(tmp_pat
     assert [c.name for c in schema.columns] == ["Age", "sex", "country", "dob", "is_smoker", "town"]
     assert [c.name for c in schema.unknown] == ["town"]
     assert '# person = "patient_id"' in draft
-    at = draft.index("[columns")
-    undone = draft[:at].removesuffix("# ") + re.sub(r"^# ", "", draft[at:], flags=re.MULTILINE)
+    at = draft.index("[columns]")
+    undone = draft[:at] + re.sub(r'^# (?=")', "", draft[at:], flags=re.MULTILINE)
     assert [c.name for c in Schema.parse(undone).columns] == HEADER.strip().split(",")
-    assert max(len(line) for line in draft.splitlines() if not line.startswith("type")) <= 130
+    assert max(map(len, draft.splitlines())) <= 130
+    # One line a column, but for the lists of codes that are written out.
+    assert all(f'"{name}" = ' in draft for name in HEADER.strip().split(","))
 
 
 def test_a_draft_depends_on_no_row(tmp_path):
@@ -189,8 +191,27 @@ def test_a_file_a_list_and_a_drop(tmp_path):
     (tmp_path / "schema.toml").write_text(text)
     checked = run("plan", tmp_path / "schema.toml", "--epsilon", 1)
     assert checked.exit_code == 0, checked.output
-    assert 'categories = ["a, b", "3"]' in text
-    assert '# [columns."age"]' in text
+    assert '"sex" = "categorical a, b | 3 ?"' in text
+    assert '# "age" = ' in text
+
+
+def test_the_column_before_again_and_one_step_back(tmp_path):
+    result = asked(
+        tmp_path,
+        *("numeric", "0, 10", "2", "n"),  # a
+        *("ordinal", "x, y", "n"),  # b, by mistake
+        *("back", "ditto"),  # c: no, b is as a
+        "ditto",  # c
+        *("time", "22:00, 06:00", "y"),  # d
+        *("", "", ""),
+        header="a_rate,b_rate,c_rate,d_rate\n",
+    )
+    assert result.exit_code == 0, result.output
+    schema = Schema.parse(result.stdout)
+    assert [(c.kind, c.bounds, c.decimals, c.missing) for c in schema.columns] == [
+        *[("numeric", (0, 10), 2, False)] * 3,
+        ("time", (79_200, 108_000), None, True),
+    ]
 
 
 def test_the_end_of_the_answers_writes_nothing(tmp_path):

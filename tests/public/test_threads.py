@@ -1,18 +1,21 @@
 """Work in several threads: in order, and none of it divided again."""
 
 import threading
+import time
 
 import numpy as np
 import pytest
+from threadpoolctl import ThreadpoolController
 
 from sfumato.public.machine import threads
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
-from sfumato.public.machine.threads import in_threads
+from sfumato.public.machine.threads import in_threads, in_turn
 
 
 @pytest.fixture
 def four(monkeypatch) -> None:
     monkeypatch.setattr(threads.numba, "get_num_threads", lambda: 4)
+    monkeypatch.setattr(threads.numba.config, "NUMBA_NUM_THREADS", 4)
 
 
 @pytest.mark.usefixtures("four")
@@ -31,12 +34,9 @@ def test_work_in_a_thread_is_not_divided_again() -> None:
 
 @pytest.mark.usefixtures("four")
 def test_libraries_for_matrices_have_one_thread_there_and_their_own_afterwards() -> None:
-    def of_libraries() -> list[int]:
-        return [library["num_threads"] for library in threads._libraries().info() if library["user_api"] == "blas"]
-
-    before = of_libraries()
-    assert all(n == 1 for found in in_threads(lambda _: of_libraries(), range(4)) for n in found)
-    assert of_libraries() == before
+    before = matrix_threads()
+    assert all(n == 1 for found in in_threads(lambda _: matrix_threads(), range(4)) for n in found)
+    assert matrix_threads() == before
 
 
 @pytest.mark.usefixtures("four")
@@ -52,15 +52,44 @@ def test_exact_products_are_the_same_bits_in_one_thread_and_in_four(monkeypatch)
     found = []
     for n_threads in (1, 4):
         monkeypatch.setattr(threads.numba, "get_num_threads", lambda n_threads=n_threads: n_threads)
+        monkeypatch.setattr(threads.numba.config, "NUMBA_NUM_THREADS", n_threads)
         found.append(grid_products(rows, matrix))
     assert np.array_equal(*found)
 
 
-def test_few_threads_are_four_at_most_and_all_of_them_afterwards(monkeypatch) -> None:
+def matrix_threads() -> list[int]:
+    return [library["num_threads"] for library in ThreadpoolController().info() if library["user_api"] == "blas"]
+
+
+def test_matrices_have_one_thread_and_loops_four_at_most_and_all_of_them_afterwards(monkeypatch) -> None:
     asked: list[int] = []
     monkeypatch.setattr(threads.numba, "get_num_threads", lambda: 16)
     monkeypatch.setattr(threads.numba, "set_num_threads", asked.append)
-    with threads.few_threads():
-        found = [library["num_threads"] for library in threads._libraries().info() if library["user_api"] == "blas"]
-    assert all(n <= 4 for n in found)
-    assert asked == [4, 16]
+    with ThreadpoolController().limit(limits=3, user_api="blas"):
+        before = matrix_threads()
+        one, two = threads.few_threads(), threads.few_threads()
+        with one:
+            two.__enter__()
+            assert set(matrix_threads()) == {1}
+        assert set(matrix_threads()) == {1}, "the other goes on"
+        two.__exit__(None, None, None)
+        assert matrix_threads() == before
+    assert asked == [4, 4, 16, 16]
+
+
+@pytest.mark.usefixtures("four")
+def test_pieces_come_in_their_order_and_no_more_are_begun_than_are_asked_for() -> None:
+    begun: list[int] = []
+
+    def work(n: int) -> int:
+        begun.append(n)
+        time.sleep(0.02 / (n + 1))
+        return n * n
+
+    made = in_turn(work, range(100), at_once=3)
+    assert [next(made) for _ in range(5)] == [0, 1, 4, 9, 16]
+    made.close()
+    assert max(begun) <= 4 + 3
+    assert list(in_turn(work, range(20), at_once=3)) == [n * n for n in range(20)]
+    with pytest.raises(ZeroDivisionError):
+        list(in_turn(lambda n: 1 // (n - 7), range(20), at_once=3))

@@ -20,6 +20,7 @@ from sfumato.private.intake.sensitive import open_batches
 from sfumato.public.accounting import epsilon_of
 from sfumato.public.plan.measured import Measured
 from sfumato.public.schema.released import encoded
+from sfumato.scoring.forecast import _usual_counts, expected_score
 from sfumato.scoring.learner import learned
 from sfumato.scoring.step import BINS, score_plan
 from sfumato.scoring.values import score_of
@@ -192,4 +193,25 @@ def test_intervals_hold_the_truth_as_often_as_they_say() -> None:
         noisy = rng.multinomial(2500, shares) + rng.normal(0, 4.0, 2 * BINS)
         _, low, high = score_of("AUC", Measured(noisy, 4.0), max_rows=1)
         held += low <= truth <= high
-    assert 0.92 <= held / 600 <= 0.98
+    assert 0.93 <= held / 600 <= 0.97
+
+
+def test_a_plan_foresees_the_interval_of_a_score(scored) -> None:
+    _, fitted, _ = scored
+    expected = expected_score(IndependentHistograms(), replace(SCHEMA, rows=6000), BUDGET, share=0.3)
+    record, (even, rare) = fitted.certificate.score, expected.half_widths(6000).values()
+    assert np.isclose(even, (record.high - record.low) / 2, rtol=0.3)
+    assert rare > even
+    assert any("about 4,200" in sentence for sentence in expected.section.before)
+    untold = expected_score(IndependentHistograms(), SCHEMA, sf.Budget(epsilon=0.1, delta=1e-5))
+    assert untold.half_width(1000) is None
+    assert untold.half_width(10**6) < untold.half_width(10**5)
+    assert ("1,000", "noise leaves nothing", "noise leaves nothing") in untold.section.grid.rows
+    with pytest.raises(PlanError, match="learner of a target"):
+        expected_score(IndependentHistograms(), replace(SCHEMA, target=None), BUDGET)
+
+
+def test_usual_counts_are_those_of_a_learner_of_usual_worth() -> None:
+    for metric, worth in (("AUC", 5 / 6), ("accuracy", 0.8), ("R2", 0.5)):
+        counts = _usual_counts(metric, 0.1)
+        assert np.isclose(score_of(metric, Measured(1e6 * counts, 1e-9), max_rows=1)[0], worth, atol=1e-3)

@@ -27,7 +27,7 @@ from sfumato.folder.rows import read_synthetic
 from sfumato.model import Synthetic
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.accounting import epsilon_of, event_from_json, event_to_json
-from sfumato.public.certificate.certificate import SECRET_RANDOMNESS
+from sfumato.public.certificate.randomness import SECRET_RANDOMNESS
 from sfumato.public.plan.grid import NOISE_STDDEV
 from sfumato.public.plan.plan import event_of
 from sfumato.public.plan.step import step_from_json

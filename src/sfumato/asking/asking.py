@@ -1,8 +1,9 @@
 """Ask a release: an estimate from its noisy measurements with an honest interval. No data, no budget."""
 
+import contextlib
 import math
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -10,10 +11,10 @@ import pandas as pd
 from scipy.special import ndtri
 
 from sfumato.asking.answer import POPULATION, ROWS, Answer, Estimate
-from sfumato.asking.encoded_rows import stand_ins
+from sfumato.asking.encoded_rows import StandIns, stand_ins
 from sfumato.asking.intervals import Uncertain
 from sfumato.asking.kinds import Kind, kind_of
-from sfumato.asking.noted_sums import NotingDoors
+from sfumato.asking.noted_sums import EnoughNoted, NotedSum, NotingDoors
 from sfumato.asking.questions import Question, read_question
 from sfumato.asking.totals import DISCREPANCIES, DISCREPANCY, Measurements, Totals
 from sfumato.errors import ModelError
@@ -25,6 +26,11 @@ from sfumato.public.schema.schema import Batch, Schema
 
 #: Below this share of its square, what was not measured of a function does not matter.
 _SEEN = 0.05
+#: So many times fewer rows stand for the private ones where only single columns are looked at.
+_FEWER = 3
+#: Where persons with many rows are clipped together, sums lack an unknown part of what they had.
+_SHORTENED = "persons with many rows were shortened in its measurements, so noise is not all that moves them"
+_IN_FULL = " in full: persons with many rows were shortened where it was"
 #: Questions about the rows themselves, unless the population is asked for: a count is a count of rows.
 _OF_ROWS = ("count", "sum")
 
@@ -40,6 +46,7 @@ class Asker:
         answers: The doors' integers.
         table: Its synthetic rows.
         measured_share: The share of the private rows that was measured, where others were set apart for a score.
+        brief: Look at the first measurements only, until every column is counted and some are counted together.
     """
 
     schema: Schema
@@ -48,9 +55,11 @@ class Asker:
     answers: Answers
     table: pd.DataFrame
     measured_share: float = 1.0
+    brief: bool = False
 
     @cached_property
-    def _synthetic(self) -> Batch:
+    def synthetic(self) -> Batch:
+        """The synthetic rows, encoded."""
         missing = [column.name for column in self.schema.columns if column.name not in self.table.columns]
         if missing:
             raise ModelError(
@@ -59,22 +68,30 @@ class Asker:
         return encoded(self.table, self.schema)
 
     @cached_property
-    def _measurements(self) -> Measurements | str:
+    def measurements(self) -> Measurements | str:
         """The noisy sums; or a sentence that says why there are none."""
-        doors = NotingDoors(self.plan, self.answers)
-        self.mechanism.measure(doors, self.schema)
-        if doors.shortened:
-            return "persons with many rows were shortened in its measurements, so noise is not all that moves them"
-        if not doors.sums:
-            return f"{self.mechanism.name} keeps no noisy sums over all rows"
+        rows = stand_ins(self.synthetic, self.schema, fewer=_FEWER if self.brief else 1)
         trust = DISCREPANCIES.get(self.mechanism.name, DISCREPANCY)
-        rows = stand_ins(self._synthetic, self.schema)
+        doors = NotingDoors(self.plan, self.answers, is_enough=partial(self._is_enough, rows) if self.brief else None)
+        with contextlib.suppress(EnoughNoted):
+            self.mechanism.measure(doors, self.schema)
+        if not doors.sums:
+            return _SHORTENED if doors.shortened else f"{self.mechanism.name} keeps no noisy sums over all rows"
         rough = Measurements(self.schema, doors.sums, rows, float(len(self.table)), trust)
-        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), rough.with_references(rough.some_columns))
+        columns = rough.with_references(rough.some_columns)
+        if doors.shortened and not len(rough.numbers(columns).values):
+            return _SHORTENED  # nothing that counts every row in full says how many there are
+        everyone = rough.totals(np.ones((len(rough.rows.weights), 1)), columns)
         n_rows, error = float(everyone.values[0]), math.sqrt(float(everyone.noise[0, 0] + everyone.model[0, 0]))
         if n_rows < 4 * error:
             return "the noise is as large as the number of rows"
-        return replace(rough, n_rows=n_rows, _systems={})
+        return replace(rough, n_rows=n_rows, shortened=bool(doors.shortened), _systems={})
+
+    def _is_enough(self, rows: StandIns, sums: list[NotedSum]) -> bool:
+        """Whether every column that was measured is counted, and some of them together: what follows is about several."""
+        counted = Measurements(self.schema, sums, rows, float(len(self.table))).tables
+        columns = {column.name for column in self.schema.columns}
+        return any(len(group) > 1 for group in counted) and columns <= set().union(*counted)
 
     def ask(self, text: str, *, confidence: float = 0.95, of: str | None = None) -> Answer:
         """Answer a question; `of` is `rows` or `population`."""
@@ -90,18 +107,18 @@ class Asker:
         return Answer(question.text, confidence, target, question.by, found, question.of_dates)
 
     def _estimates(self, question: Question, *, z: float, of_population: bool) -> tuple[Estimate, ...]:
-        kind, measured = kind_of(question, self._synthetic), self._measurements
-        inside, names = question.members(self._synthetic), question.groups()
-        naive = [kind.naive(kind.functions(self._synthetic) * own[:, None]) for own in inside.T]
+        kind, measured = kind_of(question, self.synthetic), self.measurements
+        inside, names = question.members(self.synthetic), question.groups()
+        naive = [kind.naive(kind.functions(self.synthetic) * own[:, None]) for own in inside.T]
         if isinstance(measured, str):
             return tuple(Estimate(name, None, None, None, n, measured) for name, n in zip(names, naive, strict=True))
         columns = measured.with_references(question.columns or measured.some_columns)
         functions, inside = kind.functions(measured.rows.batch), question.members(measured.rows.batch)
-        lacking = self._lacking(measured, question, columns)
+        lacking = self.lacking(measured, question, columns)
         out = []
         for name, said, own in zip(names, naive, inside.T, strict=True):
             totals = measured.totals(functions * own[:, None], columns, n_asked=len(question.columns))
-            found = None if not own.any() else self._found(kind, totals, lacking, z=z, of_population=of_population)
+            found = None if not own.any() else self.found(kind, totals, lacking, z=z, of_population=of_population)
             why = "no synthetic row, and no made-up one, is like that" if found is None else found
             out.append(
                 Estimate(name, None, None, None, said, why)
@@ -110,7 +127,8 @@ class Asker:
             )
         return tuple(out)
 
-    def _found(self, kind: Kind, totals: Totals, lacking: str, *, z: float, of_population: bool) -> Estimate | str:
+    def found(self, kind: Kind, totals: Totals, lacking: str, *, z: float, of_population: bool) -> Estimate | str:
+        """An estimate with its interval from the totals of a kind, or why there is none."""
         if lacking and totals.unseen.max() > _SEEN:
             return lacking
         share = self.measured_share
@@ -126,11 +144,12 @@ class Asker:
         value, low, high = (min(max(number, kind.least), kind.most) for number in span)
         return Estimate((), value, low, high, None, "", *(square / max(sum(squares), 1e-300) for square in squares))
 
-    def _lacking(self, measured: Measurements, question: Question, columns: tuple[str, ...]) -> str:
+    def lacking(self, measured: Measurements, question: Question, columns: tuple[str, ...]) -> str:
         """What the measurements lack for a question; nothing if they bear it."""
         together, names = measured.together(columns), question.columns
         alone = [name for name in names if not any(name in group for group in together)]
-        if alone:
-            return f"column {alone[0]!r} was not measured"
         apart = [pair for pair in combinations(names, 2) if not any(set(pair) <= group for group in together)]
-        return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together" if apart else ""
+        full = _IN_FULL if measured.shortened else ""
+        if alone or not apart:
+            return f"column {alone[0]!r} was not measured{full}" if alone else ""
+        return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together{full}"

@@ -25,19 +25,23 @@ class StandIns:
     n_synthetic: int
 
 
-def stand_ins(synthetic: Batch, schema: Schema) -> StandIns:
-    """Synthetic rows, the same with every column shuffled by itself, and so with every category as likely."""
+def stand_ins(synthetic: Batch, schema: Schema, *, fewer: int = 1) -> StandIns:
+    """Synthetic rows, the same with every column shuffled by itself, and so with every category as likely.
+
+    `fewer`: how many times fewer of each.
+    """
     rng = np.random.default_rng(0)
+    n_synthetic, n_shuffled, n_made_up = _SYNTHETIC // fewer, _SHUFFLED // fewer, _MADE_UP // fewer
     n_rows = len(synthetic[schema.columns[0].name])
-    chosen = rng.permutation(n_rows)[:_SYNTHETIC]
-    shuffled = {c.name: rng.choice(synthetic[c.name], _SHUFFLED) for c in schema.columns}
-    made_up: dict[str, NDArray[np.generic]] = random_batch(schema, n_rows=_MADE_UP, seed=21)
+    chosen = rng.permutation(n_rows)[:n_synthetic]
+    shuffled = {c.name: rng.choice(synthetic[c.name], n_shuffled) for c in schema.columns}
+    made_up: dict[str, NDArray[np.generic]] = random_batch(schema, n_rows=n_made_up, seed=21)
     for column in schema.columns:
         if not column.is_coded:  # few numbers lie far out, where bounds are wide
-            usual = rng.random(_MADE_UP) > _FAR_OUT
+            usual = rng.random(n_made_up) > _FAR_OUT
             made_up[column.name][usual] = rng.choice(synthetic[column.name], int(usual.sum()))
     kinds = ({name: values[chosen] for name, values in synthetic.items()}, shuffled, made_up)
     batch = {c.name: np.concatenate([kind[c.name] for kind in kinds]) for c in schema.columns}
-    sizes = (len(chosen), _SHUFFLED, _MADE_UP)
+    sizes = (len(chosen), n_shuffled, n_made_up)
     weights = np.concatenate([np.full(size, weight / size) for size, weight in zip(sizes, _WEIGHTS, strict=True)])
     return StandIns(batch, weights, len(chosen))

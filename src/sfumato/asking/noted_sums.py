@@ -4,7 +4,7 @@ A mechanism that is run again on the doors' answers brings its maps along. Noted
 synthetic, counts in each noisy number: so each noisy number is a known function, summed over the private rows, plus known noise.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -14,6 +14,7 @@ from scipy import sparse
 
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.block import Block, Dense, Hot, Outer
+from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import GroupOf, Measured, Noisy, PerRecord
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
@@ -39,11 +40,21 @@ class NotedSum:
     noisy: Noisy
 
 
-class NotingDoors(AnsweredDoors):
-    """Doors that answer as they did then, and note the maps of all sums over everyone."""
+class EnoughNoted(Exception):
+    """Nothing more is to be noted: the mechanism is left where it stands."""
 
-    def __init__(self, plan: Plan, answers: Answers) -> None:
+
+class NotingDoors(AnsweredDoors):
+    """Doors that answer as they did then, and note the maps of all sums over everyone.
+
+    With `is_enough` they stop when it says so of what was noted, and at the first answer that is not a sum over everyone.
+    """
+
+    def __init__(
+        self, plan: Plan, answers: Answers, *, is_enough: Callable[[list[NotedSum]], bool] | None = None
+    ) -> None:
         super().__init__(plan, answers)
+        self._is_enough = is_enough
         self._prepared: tuple[tuple[str, GroupOf], ...] = ()
         self.sums: list[NotedSum] = []
         #: Sums that say less than they seem to, because persons with many rows were shortened in them.
@@ -62,7 +73,23 @@ class NotingDoors(AnsweredDoors):
             self.shortened += 1
         elif is_sum and step.width <= _WIDEST:
             self.sums.append(NotedSum(step.blocks, asked[0], self._prepared, noisy))
+        if self._is_enough is not None and (not is_sum or self._is_enough(self.sums)):
+            raise EnoughNoted
         return noisy
+
+    def _other(self, step_name: str, *asked: Any, **options: Any) -> Noisy:
+        """What was answered then by a door whose answers are no sums over everyone."""
+        if self._is_enough is not None:
+            raise EnoughNoted
+        return super().noisy_sum(step_name, *asked, **options)
+
+    noisy_mixtures = noisy_reports = noisy_votes = _other
+
+    def noisy_choice(self, step_name: str, per_record: PerRecord, expected: Mapping[int, Expected]) -> int:
+        """What was chosen then."""
+        if self._is_enough is not None:
+            raise EnoughNoted
+        return super().noisy_choice(step_name, per_record, expected)
 
 
 class _WithPrepared(Mapping[str, NDArray[Any]]):

@@ -46,6 +46,12 @@ class Totals:
     sampling: Floats
     unseen: Floats
 
+    def combined(self, weights: Floats) -> "Totals":
+        """Sums of these totals, each by its column of weights."""
+        noise, model, sampling = (weights.T @ part @ weights for part in (self.noise, self.model, self.sampling))
+        unseen = np.where(weights != 0, self.unseen[:, None], 0.0).max(axis=0)
+        return Totals(weights.T @ self.values, noise, model, sampling, unseen)
+
 
 @dataclass(frozen=True)
 class _System:
@@ -67,6 +73,7 @@ class Measurements:
     rows: StandIns = field(repr=False)
     n_rows: float
     discrepancy: float = DISCREPANCY
+    shortened: bool = False  # other sums than these are of persons with many rows that were shortened
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
 
@@ -120,17 +127,17 @@ class Measurements:
         """With the columns that these were measured by: the other end of a difference, the rest of a group, the target."""
         wanted = {name for name in (*columns, self.schema.target) if name}
         for name in columns:
-            groups = [group for group in self._groups if name in group]
+            groups = [group for group in self.tables if name in group]
             if groups and not any(group <= wanted for group in groups):
                 wanted |= min(groups, key=lambda group: (len(group - wanted), sorted(group)))
         return tuple(column.name for column in self.schema.columns if column.name in wanted)
 
     def together(self, columns: Iterable[str]) -> list[frozenset[str]]:
         """Which of these columns were counted in one table, each for itself or several together."""
-        return [group for group in self._groups if group <= set(columns)]
+        return [group for group in self.tables if group <= set(columns)]
 
     @cached_property
-    def _groups(self) -> list[frozenset[str]]:
+    def tables(self) -> list[frozenset[str]]:
         """The columns of every table of counts."""
         names, found = np.array([column.name for column in self.schema.columns]), set[frozenset[str]]()
         for noted, depends in zip(self.sums, self._depends, strict=True):
@@ -173,8 +180,11 @@ class Measurements:
         rest = q - numbers.features @ a
         values = n * q[synthetic].mean(axis=0) + a.T @ (numbers.values - n * system.expected)
         noise = _SEEN_TWICE**2 * (a * numbers.stddevs[:, None] ** 2).T @ a
-        squares = (rest * rows.weights[:, None]).T @ rest
-        drawn = np.atleast_2d(np.cov(rest[synthetic], rowvar=False)) / rows.n_synthetic
+        drawn_rest, other_rest, mean_rest = rest[synthetic], rest[rows.n_synthetic :], rest[synthetic].mean(axis=0)
+        products = drawn_rest.T @ drawn_rest
+        others = (other_rest * rows.weights[rows.n_synthetic :, None]).T @ other_rest
+        squares = rows.weights[0] * products + others  # synthetic rows weigh alike
+        drawn = (products / rows.n_synthetic - np.outer(mean_rest, mean_rest)) / rows.n_synthetic
         sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
         both = np.outer(scale, scale)
         model = (loud * squares + n**2 * drawn) * both

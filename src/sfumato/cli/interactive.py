@@ -18,7 +18,7 @@ from sfumato.public.schema.schema import Schema
 from sfumato.public.spelling import did_you_mean
 
 _KINDS = (*NUMBER_KINDS, *CODED_KINDS)
-_DROP, _DISCOVER, _FILE = "drop", "discover", "file "
+_DROP, _DISCOVER, _FILE, _DITTO, _BACK = "drop", "discover", "file ", "ditto", "back"
 _SHOWN = 60
 
 A = TypeVar("A")
@@ -27,7 +27,12 @@ A = TypeVar("A")
 def ask(proposals: Sequence[Proposal]) -> tuple[list[Proposal], Answers]:
     """All questions. Gives the columns as they were answered, and what was said of the table as a whole."""
     _say("Enter takes the answer in brackets. Answer from what is publicly known: no row is looked at.")
-    columns = [_column(p, f"{at} of {len(proposals)}") for at, p in enumerate(proposals, start=1)]
+    _say(f"For a type, {_DITTO} is the same as the column before in all, and {_BACK} asks for that one again.")
+    columns: list[Proposal] = []
+    while len(columns) < len(proposals):
+        at = len(columns)
+        answered = _column(proposals[at], f"{at + 1} of {len(proposals)}", columns[-1] if columns else None)
+        columns = columns[:-1] if answered is None else [*columns, answered]
     names = [column.name for column in columns]
     kept = [column.name for column in columns if column.kind is not None and not column.dropped]
     if not kept:
@@ -44,24 +49,34 @@ def ask(proposals: Sequence[Proposal]) -> tuple[list[Proposal], Answers]:
     return columns, Answers(target=target, rows=rows, person=person, max_rows=most or 1)
 
 
-def _column(proposal: Proposal, place: str) -> Proposal:
+def _column(proposal: Proposal, place: str, before: Proposal | None) -> Proposal | None:
+    """The column as it was answered; None where the one before is to be asked for again."""
     _say(f"\n{proposal.name} ({place})" + (f": {proposal.dropped}" if proposal.dropped else ""))
     if proposal.kind is None:
         _say("  a type that no column can have: left out")
         return proposal
     default = _DROP if proposal.dropped else str(proposal.kind)
+    more = (_DROP,) if before is None else (_DROP, _DITTO, _BACK)
     kind = _ask(
-        f"  type ({', '.join(_KINDS)}) or {_DROP}", lambda text: _one_of(text, (*_KINDS, _DROP)), default=default
+        f"  type ({', '.join(_KINDS)}) or {_DROP}", lambda text: _one_of(text, (*_KINDS, *more)), default=default
     )
+    if kind == _BACK:
+        return None
+    if kind == _DITTO and before is not None:
+        return replace(before, name=proposal.name)
     if kind == _DROP:
         return replace(proposal, dropped=proposal.dropped or "left out by you")
     if kind != proposal.kind:  # what was proposed for another type is no proposal for this one
         proposal = replace(proposal, bounds="", categories=())
     chosen = replace(proposal, kind=cast(Kind, kind), dropped="", note="", is_known=True)
     if kind in NUMBER_KINDS:
-        dates = ", such as 2020-01-01, 2024-12-31" if kind == "datetime" else ""
-        question = f"  bounds: low, high{dates}; or {_DISCOVER}"
-        chosen = _ask(question, lambda text: _with_bounds(chosen, text), default=chosen.bounds.strip("[]") or _DISCOVER)
+        example = {"datetime": ", such as 2020-01-01, 2024-12-31", "time": ", such as 06:00, 22:00"}.get(kind, "")
+        question = f"  bounds: low, high{example}" + f"; or {_DISCOVER}" * (kind != "time")
+        open_ = "00:00, 23:59" if kind == "time" else _DISCOVER
+        chosen = _ask(question, lambda text: _with_bounds(chosen, text), default=chosen.bounds.strip("[]") or open_)
+        if kind == "numeric":
+            question = "  decimals that a released number has (Enter: as the rows seem to have)"
+            chosen = _ask(question, lambda text: _with_decimals(chosen, text), default="")
     elif kind != "boolean":
         question = (
             f"  categories, with commas between{' and in order' if kind == 'ordinal' else ''}; {_FILE}NAME; {_DISCOVER}"
@@ -76,10 +91,20 @@ def _with_bounds(column: Proposal, text: str) -> Proposal:
     if text == _DISCOVER:
         return _checked(replace(column, bounds=""))
     bounds = f"[{text.strip().strip('[]')}]"
+    if column.kind == "time":
+        return _checked(replace(column, bounds=bounds))
     if not _is_pair(bounds):
         example = "2020-01-01, 2024-12-31" if column.kind == "datetime" else "0, 110"
         raise SchemaError(f"bounds are two, with a comma between, such as {example}.")
     return _checked(replace(column, bounds=bounds))
+
+
+def _with_decimals(column: Proposal, text: str) -> Proposal:
+    if not text:
+        return column
+    if not text.isdigit():
+        raise SchemaError(f"{text!r} is no whole number.")
+    return _checked(replace(column, decimals=int(text)))
 
 
 def _is_pair(text: str) -> bool:
@@ -113,7 +138,7 @@ def _split(text: str) -> tuple[str, ...]:
 def _checked(column: Proposal) -> Proposal:
     """The column, if a schema would take it."""
     try:
-        Schema.parse(entry_of(column))
+        Schema.parse(f"[columns]\n{entry_of(column)}")
     except SchemaError as error:
         raise SchemaError(str(error).rpartition("]: ")[2]) from None
     return column

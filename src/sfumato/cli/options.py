@@ -71,7 +71,7 @@ MechanismName = Annotated[
     ),
 ]
 LearnerName = Annotated[
-    str, typer.Option("--learner", help="logistic (tables), scattering or cnn (images).", metavar="NAME")
+    str, typer.Option("--learner", help="auto, logistic (tables), scattering or cnn (images).", metavar="NAME")
 ]
 Settings = Annotated[
     list[str] | None,

@@ -73,6 +73,8 @@ def asked_page(page: Path | None, test: Path | None, *, out: Path, schema: Schem
         )
     if schema.images:
         raise ReleaseError("--private-page compares tables, and the schema declares images. Leave it out.")
+    if schema.tables:
+        raise ReleaseError("--private-page compares one table, and the schema declares several. Leave it out.")
     check_file_target(page, force=force)
     if test is not None and not test.exists():
         raise ReleaseError(f"there is no file {test} to test on.")

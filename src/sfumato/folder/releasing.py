@@ -3,19 +3,23 @@
 A folder is written beside its place and moved there in one step, whole or not at all (`folder/disk.py`).
 """
 
+import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+import pandas as pd
+
 from sfumato.asking.answer import Answer
 from sfumato.asking.asking import Asker
-from sfumato.errors import ModelError, ReleaseError
+from sfumato.asking.columns import ColumnEstimates, column_estimates
+from sfumato.errors import ModelError, ReleaseError, SfumatoError
 from sfumato.fitted import Fitted
 from sfumato.folder import contents
 from sfumato.folder.disk import NewFolder, whole_folder
-from sfumato.folder.rows import file_name, read_head, read_synthetic, rows_path, rows_writer, settled
+from sfumato.folder.rows import file_names, read_head, read_synthetic, rows_path, rows_writer, settled
 from sfumato.folder.signing import SIGNATURE, SigningKey, load_signing_key
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Learner, mechanism_from
@@ -85,10 +89,9 @@ class Release:
     def _asker(self) -> Asker:
         if self.certificate.rows is None or (table := self.synthetic().table) is None:
             raise ModelError(f"{self.path} holds no table of rows, so no questions can be asked of it.")
-        mechanism = mechanism_from(self.certificate.mechanism)
-        score = self.certificate.score
-        share = 1.0 if score is None else 1 - score.share
-        return Asker(self.schema, mechanism, self.plan(), self.answers, table, measured_share=share)
+        if self.schema.tables:
+            raise ModelError(f"{self.path} holds several tables, and questions are asked of one.")
+        return _asker(self.certificate, self.schema, self.answers, table)
 
     def plan(self) -> Plan:
         """The plan under which the rows were measured."""
@@ -174,14 +177,15 @@ def _put_rows(fitted: Fitted, folder: NewFolder, *, asked: AskedRows) -> tuple[C
     n_rows, tally = fitted.row_count(asked), Tally(fitted.schema, fitted.sampled)
     first = put_rows(folder, tally.passing(map(settled, fitted.pieces(n_rows))), n_rows)
     certificate = certificate_of(fitted, tally)
-    return certificate, report_of(certificate, schema=fitted.schema, synthetic=first)
+    return certificate, report_of(certificate, schema=fitted.schema, synthetic=first, answers=fitted.answers)
 
 
 def put_rows(folder: NewFolder, pieces: Iterator[Synthetic], n_rows: int) -> Synthetic:
-    """Write the file of so many rows. Returns the first piece."""
+    """Write the file of so many rows, and those of what hangs on them. Returns the first piece."""
     first = next(pieces)
-    name = file_name(first)
-    with folder.file(name) as file, rows_writer(name, file, n_rows) as writer:
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(folder.file(name)) for name in file_names(first)}
+        writer = stack.enter_context(rows_writer(files, n_rows))
         writer.add_all(itertools.chain([first], pieces))
     return first
 
@@ -198,13 +202,34 @@ def model_report_of(certificate: Certificate, *, schema: Schema, answers: Answer
     return public_model_report(certificate, schema=schema, answers=answers).encode()
 
 
-def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic) -> bytes:
+def report_of(certificate: Certificate, *, schema: Schema, synthetic: Synthetic, answers: Answers) -> bytes:
     """The page of a release: a function of what the folder holds, so that anybody can make it again.
 
     Of more rows than one piece it shows the first piece.
     """
-    plan = certificate.plan().to_json()
-    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic).encode()
+    plan, told = certificate.plan().to_json(), None
+    if synthetic.table is not None and not schema.tables:
+        told = _estimates(certificate, schema=schema, table=synthetic.table, answers=answers)
+    return public_report(certificate, schema=schema, plan=plan, synthetic=synthetic, estimates=told).encode()
+
+
+def _estimates(
+    certificate: Certificate, *, schema: Schema, table: pd.DataFrame, answers: Answers
+) -> dict[str, ColumnEstimates]:
+    """What the measurements say of every column. No page is lost, and no release with it, because they cannot be read."""
+    try:
+        return column_estimates(_asker(certificate, schema, answers, table, brief=True))
+    except (SfumatoError, *GARBLED):
+        why = "its measurements cannot be read for single columns"
+        return {column.name: ColumnEstimates(why=why) for column in schema.columns}
+
+
+def _asker(
+    certificate: Certificate, schema: Schema, answers: Answers, table: pd.DataFrame, *, brief: bool = False
+) -> Asker:
+    mechanism, score = mechanism_from(certificate.mechanism), certificate.score
+    share = 1.0 if score is None else 1 - score.share
+    return Asker(schema, mechanism, certificate.plan(), answers, table, measured_share=share, brief=brief)
 
 
 def load_release(path: str | Path) -> Release:

@@ -4,10 +4,11 @@ import abc
 import contextlib
 import io
 import math
+import re
 import shutil
 import tempfile
 import zipfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from pathlib import Path
@@ -27,6 +28,8 @@ from sfumato.pieces import joined, piece_sizes
 from sfumato.public.damaged import DAMAGED
 
 TABLE, ARRAYS = "synthetic.parquet", "synthetic.npz"
+#: A table of events lies beside the table of persons, under its own name.
+EVENTS = re.compile(r"synthetic\.([A-Za-z0-9_-]{1,60})\.parquet")
 #: What rows are written to.
 Sink = IO[bytes] | io.RawIOBase
 #: Up to so many bytes of labels wait in memory until all images are written, and more of them on the disk.
@@ -34,8 +37,24 @@ _WAITING = 1 << 26
 
 
 def file_name(rows: Synthetic) -> str:
-    """The name of the file that holds such rows."""
+    """The name of the file that holds such rows; of persons with events, that of the persons."""
     return ARRAYS if rows.table is None else TABLE
+
+
+def file_names(rows: Synthetic) -> list[str]:
+    """The names of all files that hold such rows."""
+    return [file_name(rows), *map(event_file, rows.tables)]
+
+
+def event_file(table: str) -> str:
+    """The name of the file of a table of events."""
+    return f"synthetic.{table}.parquet"
+
+
+def files_at(path: Path) -> dict[str, Path]:
+    """The file of rows at this path, and those of events beside it, by their names."""
+    beside = sorted(other for other in path.parent.iterdir() if path.name == TABLE and EVENTS.fullmatch(other.name))
+    return {file.name: file for file in (path, *beside)}
 
 
 def settled(rows: Synthetic) -> Synthetic:
@@ -46,10 +65,16 @@ def settled(rows: Synthetic) -> Synthetic:
     """
     if rows.table is None:
         return rows
+    tables = {name: _settled(events) for name, events in rows.tables.items()}
+    return Synthetic(table=_settled(rows.table), tables=tables)
+
+
+def _settled(rows: pd.DataFrame) -> pd.DataFrame:
     table = _as_arrow(rows)
     coarse = [pa.types.is_timestamp(f.type) and f.type.unit == "s" for f in table.schema]
     fields = [f.with_type(pa.timestamp("ms", f.type.tz)) if s else f for f, s in zip(table.schema, coarse, strict=True)]
-    return Synthetic(table=table.cast(pa.schema(fields, metadata=table.schema.metadata)).to_pandas())
+    frame: pd.DataFrame = table.cast(pa.schema(fields, metadata=table.schema.metadata)).to_pandas()
+    return frame
 
 
 class RowsWriter(abc.ABC):
@@ -78,9 +103,11 @@ class RowsWriter(abc.ABC):
         """Write what stands at the end, if all went well."""
 
 
-def rows_writer(name: str, file: Sink, n_rows: int) -> RowsWriter:
-    """What writes so many rows into a file of a release, in the format that its name tells."""
-    return TableWriter(file) if name == TABLE else ArrayWriter(file, n_rows)
+def rows_writer(files: Mapping[str, Sink], n_rows: int) -> RowsWriter:
+    """What writes so many rows into the files of a release, in the format that their names tell."""
+    if ARRAYS in files:
+        return ArrayWriter(files[ARRAYS], n_rows)
+    return TableWriter(files[TABLE]) if len(files) == 1 else TablesWriter(files)
 
 
 class TableWriter(RowsWriter):
@@ -93,18 +120,36 @@ class TableWriter(RowsWriter):
 
     def add(self, piece: Synthetic) -> None:
         """Write a group of rows."""
-        table = _as_arrow(piece)
+        table = _as_arrow(piece.table)
         if self._writer is None:
             self._writer = pq.ParquetWriter(self._file, table.schema, compression="snappy")
         if not table.schema.equals(self._writer.schema):
             raise ModelError("one piece of the rows has columns of other names or types than another.")
-        self._writer.write_table(table)
+        self._writer.write_table(table, row_group_size=max(1, table.num_rows))
 
     def __exit__(self, *error: object) -> None:
         if self._writer is not None and error[0] is None:
             self._writer.close()
         elif self._writer is not None:
             self._writer.is_open = False  # or it would write the rest when it is thrown away
+
+
+class TablesWriter(RowsWriter):
+    """A Parquet file for each of several tables."""
+
+    def __init__(self, files: Mapping[str, Sink]) -> None:
+        """Write to open files, by their names."""
+        self._writers = {name: TableWriter(file) for name, file in files.items()}
+
+    def add(self, piece: Synthetic) -> None:
+        """Write persons, and what hangs on them."""
+        self._writers[TABLE].add(piece)
+        for name, events in piece.tables.items():
+            self._writers[event_file(name)].add(Synthetic(table=events))
+
+    def __exit__(self, *error: object) -> None:
+        for writer in self._writers.values():
+            writer.__exit__(*error)
 
 
 class CsvWriter(RowsWriter):
@@ -164,9 +209,9 @@ class ArrayWriter(RowsWriter):
         return member_of(self._archive, name, shape=(self._n_rows, *like.shape[1:]), dtype=like.dtype)
 
 
-def _as_arrow(rows: Synthetic) -> Any:
+def _as_arrow(rows: pd.DataFrame | None) -> Any:
     """The table as Arrow has it. What pandas calls its attributes is left out: it would be a place for anything."""
-    plain = pd.DataFrame(rows.table)
+    plain = pd.DataFrame(rows)
     plain.attrs = {}
     return pa.Table.from_pandas(plain, preserve_index=False)
 
@@ -183,7 +228,8 @@ def read_synthetic(folder: Path) -> Synthetic:
 
 def read_pieces(path: Path) -> Iterator[Synthetic]:
     """The synthetic rows as whoever opens the file will see them, group by group."""
-    refuse_not_plain(path)
+    for file in files_at(path).values():
+        refuse_not_plain(file)
     try:
         yield from (_table_pieces if path.name == TABLE else _array_pieces)(path)
     except DAMAGED as error:
@@ -208,9 +254,15 @@ def _cannot_be_read(path: Path, error: Exception) -> ReleaseError:
 
 
 def _table_pieces(path: Path) -> Iterator[Synthetic]:
-    with pq.ParquetFile(path) as file:
+    """Every piece is a group of each file."""
+    with contextlib.ExitStack() as stack:
+        file, *beside = (stack.enter_context(pq.ParquetFile(one)) for one in files_at(path).values())
+        names = [match[1] for name in files_at(path) if (match := EVENTS.fullmatch(name))]
+        if any(events.num_row_groups != file.num_row_groups for events in beside):
+            raise ValueError("a table in other groups than that of persons")
         for at in range(file.num_row_groups):
-            yield Synthetic(table=file.read_row_group(at).to_pandas())
+            events = {name: one.read_row_group(at).to_pandas() for name, one in zip(names, beside, strict=True)}
+            yield Synthetic(table=file.read_row_group(at).to_pandas(), tables=events)
 
 
 def _array_pieces(path: Path) -> Iterator[Synthetic]:

@@ -15,6 +15,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from sfumato.public.schema.clock import DAY
 from sfumato.public.schema.schema import Column, Schema
 
 _INNER = 0.3819660112501051  # a place between the bounds that is no round number
@@ -184,6 +185,10 @@ def _typed_arrow(values: "pd.Series[Any]", column: Column | None, wanted: Any) -
     array = pa.array(values, from_pandas=True)
     if wanted is None or column is None:
         return array
+    if column.kind == "time" and pa.types.is_time(wanted):
+        seconds = np.mod(column.encode(values), DAY)
+        ticks = pa.array(np.nan_to_num(seconds).astype(np.int32), mask=np.isnan(seconds))
+        return ticks.cast(pa.time32("s")).cast(wanted)
     try:
         _cast_arrow(pa.array(witness(column), from_pandas=True), wanted)
     except (pa.ArrowInvalid, pa.ArrowNotImplementedError):

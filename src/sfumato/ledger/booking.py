@@ -14,6 +14,8 @@ from sfumato.public.accounting import event_to_json
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate.statement import Statement
 from sfumato.public.plan.discovery import event_to_book
+from sfumato.public.schema.schema import sketch
+from sfumato.scoring.step import score_plan
 
 if TYPE_CHECKING:
     from sfumato.ledger.accounts import Account, Left
@@ -40,11 +42,18 @@ class Booking:
     """What is asked of an account for one release, and the statement once it is charged."""
 
     def __init__(
-        self, account: Charges, *, event: dpa.DpEvent, unit: PrivacyUnit, budget: Budget, mechanism: str
+        self,
+        account: Charges,
+        *,
+        event: dpa.DpEvent,
+        unit: PrivacyUnit,
+        budget: Budget,
+        mechanism: str,
+        apart: dpa.DpEvent | None = None,
     ) -> None:
         """Refuses what would be refused, and charges nothing."""
         self._account, self._unit = account, unit
-        self._asked = asked_of(event, unit=unit, budget=budget, mechanism=mechanism)
+        self._asked = asked_of(event, unit=unit, budget=budget, mechanism=mechanism, apart=apart)
         self._lock = threading.Lock()
         self._statement: Statement | None = None
         account.check(self._asked)
@@ -68,10 +77,16 @@ class Booking:
             self._account.written(self._statement, certificate)
 
 
-def asked_of(event: dpa.DpEvent, *, unit: PrivacyUnit, budget: Budget, mechanism: str) -> dict[str, Any]:
-    """What an account is asked: what will be done, and what is claimed for it. Nothing of the rows."""
+def asked_of(
+    event: dpa.DpEvent, *, unit: PrivacyUnit, budget: Budget, mechanism: str, apart: dpa.DpEvent | None = None
+) -> dict[str, Any]:
+    """What an account is asked: what will be done, and what is claimed for it. Nothing of the rows.
+
+    `apart`: what is done with units that are set apart, and in no other step.
+    """
     promise = {"epsilon": budget.epsilon, "delta": budget.delta}
-    return {"event": event_to_json(event), "unit": unit, "mechanism": mechanism, **promise}
+    asked = {"event": event_to_json(event), "unit": unit, "mechanism": mechanism, **promise}
+    return asked if apart is None else {**asked, "apart": event_to_json(apart)}
 
 
 def account_of(ledger: Any, dataset: str | None) -> Charges | None:
@@ -97,10 +112,13 @@ def account_of(ledger: Any, dataset: str | None) -> Charges | None:
     return opened.dataset(dataset)
 
 
-def left_after(planned: "PlannedRelease", account: "Account | None") -> "Left | None":
-    """What a planned release would leave of its dataset. Nothing is charged."""
+def left_after(planned: "PlannedRelease", account: "Account | None", *, score: bool = False) -> "Left | None":
+    """What a planned release, with a private score or without, would leave of its dataset. Nothing is charged."""
     if account is None:
         return None
-    event = event_to_book(planned.plan, planned.schema, planned.budget)
-    asked = asked_of(event, unit=planned.schema.unit, budget=planned.budget, mechanism=planned.mechanism.name)
-    return account.left_after(asked)
+    schema, budget = planned.schema, planned.budget
+    event = event_to_book(planned.plan, schema, budget)
+    apart = score_plan(sketch(schema), budget).event if score else None
+    return account.left_after(
+        asked_of(event, unit=schema.unit, budget=budget, mechanism=planned.mechanism.name, apart=apart)
+    )

@@ -18,6 +18,7 @@ from sfumato.public.accounting.spend import FAILURE_UNITS, Spend
 from sfumato.public.certificate.certificate import NAME, Certificate
 from sfumato.public.certificate.statement import canonical
 from sfumato.public.strict_json import parse_json
+from sfumato.scoring.step import events_of
 from sfumato.verification.replay import replay_epsilon
 
 #: How far the second accountant's epsilon may lie above that of the mu that was charged: its own grid, and no more.
@@ -89,15 +90,16 @@ class _History:
         if charge is None or charge.state is None or charge.dataset != line.dataset or certificate.ledger is None:
             raise VerificationError("the certificate that is kept names no charge of its dataset.")
         _check_statement(certificate, charge)
-        cost = charge_for(
-            certificate.event,
-            unit=certificate.claim.unit,
-            counted=charge.state.unit,
-            delta=charge.state.policy.delta,
-            periods=len(certificate.ledger.periods),
-        )
-        if not cost.fits(Spend(*charge.content["spend"])):
-            raise VerificationError("the release has cost more than its charge, by the events of its certificate.")
+        for event in events_of(certificate):
+            cost = charge_for(
+                event,
+                unit=certificate.claim.unit,
+                counted=charge.state.unit,
+                delta=charge.state.policy.delta,
+                periods=len(certificate.ledger.periods),
+            )
+            if not cost.fits(Spend(*charge.content["spend"])):
+                raise VerificationError("the release has cost more than its charge, by the events of its certificate.")
 
 
 def check_ledger(store: Store, *, releases: Sequence[str | Path] = ()) -> Checked:
@@ -145,9 +147,14 @@ def _check_statement(certificate: Certificate, charge: Line) -> None:
 def _check_cost(line: Line, state: State) -> None:
     """Recompute a charge: by the accountant that made it, and by one that shares nothing with it."""
     request, stored = Request.from_json(line.content["request"]), Spend(*line.content["spend"])
-    event = canonical(request.event)
     if known_spend(request, state) != stored:
         raise VerificationError("the charge is not what its events cost.")
+    for event in map(canonical, request.events):
+        _replay_cost(event, request, state, stored)
+
+
+def _replay_cost(event: str, request: Request, state: State, stored: Spend) -> None:
+    """Ask the second accountant what the events of either part of the units cost."""
     claimed = _replayed(event, request.delta, request.delta, request.unit.relation)
     if not claimed <= request.epsilon * (1 + _REPLAYED):
         raise VerificationError("the claim of the charge is smaller than what its events cost.")

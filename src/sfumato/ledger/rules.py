@@ -12,8 +12,7 @@ from typing import Any, Literal
 
 from sfumato.errors import BudgetExceeded, LedgerError
 from sfumato.ledger.policy import Policy
-from sfumato.public.accounting import epsilon_of_mu, event_from_json
-from sfumato.public.accounting.charging import charge_for
+from sfumato.public.accounting import epsilon_of_mu
 from sfumato.public.accounting.spend import FAILURE_UNITS, NOTHING, Spend
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.certificate.statement import canonical, check_name
@@ -69,7 +68,11 @@ class State:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """A release that is to be charged: what it will do, for whom, and what it claims. Nothing of the rows."""
+    """A release that is to be charged: what it will do, for whom, and what it claims. Nothing of the rows.
+
+    `apart` is what is done with units that are in no other step, where some are set apart for a score: its cost and that of `event`
+    are paid by different units, and the larger one is charged.
+    """
 
     event: dict[str, Any]
     unit: PrivacyUnit
@@ -79,6 +82,7 @@ class Request:
     recipient: str | None = None
     purpose: str | None = None
     periods: tuple[str, ...] = ()
+    apart: dict[str, Any] | None = None
 
     def __post_init__(self) -> None:
         for name in ("epsilon", "delta"):
@@ -90,19 +94,21 @@ class Request:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
-        return {**vars(self), "unit": self.unit.to_json(), "periods": list(self.periods)}
+        body = {**vars(self), "unit": self.unit.to_json(), "periods": list(self.periods)}
+        if self.apart is None:
+            del body["apart"]  # as it was before there were any
+        return body
 
     @staticmethod
     def from_json(body: Any) -> "Request":
         """Read what `to_json` wrote."""
-        return Request(**read_fields(body, types_of(Request), what="a charge"))
+        wanted = {key: kind for key, kind in types_of(Request).items() if key != "apart" or key in body}
+        return Request(**read_fields(body, wanted, what="a charge"))
 
-    def spend(self, state: State) -> Spend:
-        """What it costs the dataset."""
-        event = event_from_json(self.event)
-        return charge_for(
-            event, unit=self.unit, counted=state.unit, delta=state.policy.delta, periods=len(self.periods)
-        )
+    @property
+    def events(self) -> tuple[dict[str, Any], ...]:
+        """What is done, with either part of the units."""
+        return (self.event,) if self.apart is None else (self.event, self.apart)
 
 
 def digest_of(body: Any) -> str:

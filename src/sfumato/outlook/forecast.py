@@ -1,7 +1,7 @@
 """What to expect of a release, in numbers and in words, from public simulations alone."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from sfumato.mechanism import Named, mechanism_for, registered
@@ -28,6 +28,8 @@ _RATES = (0.1, 0.01)
 LIKE_A_NUMBER = 0.08
 #: With more classes than this, their number is worth a word.
 _MANY_CLASSES = 10
+#: Where the search for the rows that a release needs begins, and how many powers of ten it goes on for.
+_LEAST, _DECADES = 100, 5
 
 
 @dataclass(frozen=True)
@@ -91,6 +93,12 @@ class Outlook:
             lost = f"pairs of columns would be off by about {100 * two_way.middle:.0f} %"
         return f"{LITTLE_USE}: {lost}. {self._remedy()}"
 
+    @property
+    def rows_needed(self) -> int | None:
+        """About how many rows a release needs that is not advised against; None where nobody has so many."""
+        sizes = (round(_LEAST * 10 ** (k / 10)) for k in range(10 * _DECADES + 1))
+        return next((_rounded(size) for size in sizes if replace(self, rows=size).warning is None), None)
+
     def _remedy(self) -> str:
         """How many rows, which epsilon or how few columns would do, by the same law."""
         rows = self.rows or 1
@@ -127,6 +135,7 @@ class Outlook:
                 for rows in sizes
             ],
             "predicts_number": self.predicts_number,
+            "rows_needed": self.rows_needed,
             "warning": self.warning,
             "alpha": [dict(point) for point in self.found.alpha],
         }

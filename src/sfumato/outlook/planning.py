@@ -106,28 +106,32 @@ class PlannedRelease:
         return self.plan
 
     def sections(self, *, curve: bool = False) -> list[Section]:
-        """All that is to be told, in order. `curve`: the trade-off of alpha as well."""
+        """All that is to be told, what matters to most people first. `curve`: the trade-off of alpha as well."""
         told = []
-        if self.plan is not None:
-            told.append(sections.of_steps(self.mechanism.name, self.plan))
-            told += [sections.of_noise(self.noise, self.schema)] if self.noise else []
+        if self.outlook is not None:
+            told += [sections.of_outlook(self.outlook), *([sections.of_curve(self.outlook)] if curve else [])]
+        told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
+        told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outline is not None:
             is_open = self.discovery is not None
             told.append(sections.of_outline(self.mechanism.name, self.outline, is_open=is_open))
         if self.discovery is not None:
             told.append(sections.of_discovery(self.discovery))
         told += [sections.of_rules(self.schema)] if self.schema.rules else []
-        told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
-        told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
-        if self.outlook is not None:
-            told += [sections.of_outlook(self.outlook), *([sections.of_curve(self.outlook)] if curve else [])]
+        if self.plan is not None:
+            told += [sections.of_noise(self.noise, self.schema)] if self.noise else []
+            told.append(sections.of_steps(self.mechanism.name, self.plan))
         return told
 
     @property
+    def warnings(self) -> list[tuple[str, str]]:
+        """The warning, if there is one, with its word: it is told before all else."""
+        return [("warning", self.warning)] if self.warning else []
+
+    @property
     def remarks(self) -> list[tuple[str, str]]:
-        """The warning, if there is one, and all advice, each with the word that introduces it."""
-        warned = [("warning", self.warning)] if self.warning else []
-        return [*warned, *(("advice", sentence) for sentence in self.advice)]
+        """All advice, with the word that introduces it."""
+        return [("advice", sentence) for sentence in self.advice]
 
     def to_json(self) -> dict[str, Any]:
         """Plain values."""
@@ -156,14 +160,18 @@ class PlannedRelease:
 
     def __str__(self) -> str:
         """What `sfumato plan` prints, without colours."""
-        return as_text([*self.sections(), *self._remark_sections()])
+        return as_text(self._all_sections())
 
     def _repr_html_(self) -> str:
         """What a notebook shows."""
-        return as_html([*self.sections(), *self._remark_sections()])
+        return as_html(self._all_sections())
 
-    def _remark_sections(self) -> list[Section]:
-        return [Section(title=word.capitalize(), before=(sentence,)) for word, sentence in self.remarks]
+    def _all_sections(self) -> list[Section]:
+        first, last = (
+            [Section(title=word.capitalize(), before=(sentence,)) for word, sentence in said]
+            for said in (self.warnings, self.remarks)
+        )
+        return [*first, *self.sections(), *last]
 
 
 def plan(mechanism: Mechanism | str, schema: Schema | str | Path, budget: Budget | float) -> PlannedRelease:
@@ -178,7 +186,8 @@ def plan(mechanism: Mechanism | str, schema: Schema | str | Path, budget: Budget
     >>> planned
     <PlannedRelease: 3a-table, epsilon 1, delta 1e-06>
     >>> print(planned)  # doctest: +ELLIPSIS
-    Plan of 3a-table, by the accountant ...
+    What to expect, from public simulations
+    ...
     """
     schema = schema_of(schema)
     chosen, budget = as_mechanism(mechanism, schema), budget_of(budget, rows=schema.rows)

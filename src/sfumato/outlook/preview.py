@@ -11,7 +11,7 @@ from sfumato.outlook.method_list import figures_of
 from sfumato.public.budget import Budget
 from sfumato.public.machine.hardware import OnGpu
 from sfumato.public.plan.block import Block, Hot
-from sfumato.public.plan.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery
+from sfumato.public.plan.discovery import BUDGET_SHARE, DELTA_SHARE, plan_discovery, refuse_in_vain
 from sfumato.public.plan.plan import Plan, make_plan
 from sfumato.public.plan.reading import column_noise, readings_of
 from sfumato.public.plan.step import Poisson, Step, WithoutReplacement
@@ -98,6 +98,7 @@ def plan_if_known(mechanism: Mechanism, *, schema: Schema, budget: Budget) -> Pl
             f"{mechanism.name} samples rows, and that cannot follow a discovery. "
             f"Declare bounds or categories of {names} in the schema, or use another mechanism."
         )
+    refuse_in_vain(schema, budget=budget)
     return None
 
 

@@ -65,6 +65,8 @@ def in_units(entry: dict[str, Any], schema: Schema) -> str:
 def _number(noise: float, column: Column) -> str:
     if column.kind == "datetime":
         return f"{noise / _DAY:,.2g} days" if noise < 100 * _DAY else f"{noise / _DAY:,.0f} days"
+    if column.kind == "time":
+        return f"{noise / 60:,.2g} minutes"
     return f"{noise:.2g}" if noise < 100 else f"{noise:,.0f}"
 
 
@@ -86,8 +88,8 @@ def in_sentences(expected: Outlook, rows: int) -> list[str]:
         )
     everything = [*shares.values(), *distances.values()]
     where = (
-        f"So lay four of five of those nearest to it among {expected.found.runs} releases of made-up data, with --rows "
-        "many; your data may differ."
+        f"This is from {expected.found.runs} releases of made-up data, with --rows many: of those most like yours, four of five "
+        "lay in these ranges. Your data may differ."
     )
     if expected.columns > expected.found.most_columns or not all(r.seen for r in everything):
         where += " It lies beyond what was simulated: take this as a guess."
@@ -207,6 +209,8 @@ def of_outlook(expected: Outlook) -> Section:
     before = [] if another is None else [another]
     if expected.rows is None:
         before += [NUMBER_NOT_SIMULATED] if expected.predicts_number else []
+        if (few := expected.rows_needed) is not None:
+            before.append(f"With fewer than about {few:,} rows this release is likely to be of little use.")
         before.append("rows is not declared, so this is by the number of rows:")
     else:
         before += in_sentences(expected, expected.rows)

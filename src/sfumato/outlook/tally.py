@@ -73,6 +73,8 @@ def _codes(values: "pd.Series[Any]", column: Column) -> ColumnTally:
 
 def _places(values: "pd.Series[Any]", column: Column) -> ColumnTally:
     known = values.dropna()
+    if column.kind == "time":
+        known = pd.Series(column.encode(known))
     missing = len(values) - len(known)
     known = known if column.special_as is None else known[known != column.special_as]
     if column.kind == "datetime":

@@ -86,7 +86,7 @@ def _rows_far_from_declared(schema: Schema, model: Product, plan: Plan) -> str |
         return f"Rows are not as declared: {about}, {declared}. Correct rows in the schema: delta is judged by it."
     if noisy < max(kept * schema.rows / 10, _SURE * stddev):
         return f"{LITTLE_USE}: {about}, {declared}. {ask}"
-    if schema.unit.person is not None:
+    if schema.unit.person is not None and not schema.tables:
         ask = f"At most {schema.unit.max_rows} rows of a person are used, which may be why; if not: {ask[0].lower()}{ask[1:]}"
     return f"Rows are not as declared: {about}, {declared}. {ask}"
 

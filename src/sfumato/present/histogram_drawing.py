@@ -62,13 +62,13 @@ def _calendar_marks(low: float, high: float, *, unit: Any, step: int, length: in
 
 
 _WIDTH, _HEIGHT, _TOP, _BELOW = 300, 100, 12, 16
-_MOST_MARKS = 4
+_MOST_MARKS, _THICK = 4, 3
 
 
-def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
+def histogram_svg(marginal: Marginal, *, label: str, spans: Sequence[tuple[float, float]] = ()) -> Markup:
     """Synthetic rows as filled steps, real ones as a line; a share of rows is marked, and round numbers below.
 
-    The label is for a reader who does not see it.
+    `spans` are drawn on the axis: where a quartile of the private rows lies. The label is for a reader who does not see it.
     """
     edges = marginal.edges
     if edges is None:
@@ -83,10 +83,22 @@ def histogram_svg(marginal: Marginal, *, label: str) -> Markup:
         outline = _steps(x, heights / peak, closed=name == "synthetic")
         drawn.append(Markup('<path class="{}" d="{}"/>').format(name, outline))
     drawn.append(Markup('<path class="axis" d="M0 {0}H{1}"/>').format(_HEIGHT, _WIDTH))
+    drawn += _spans(spans, edges)
     marks = (date_marks if marginal.is_date else round_marks)(float(edges[0]), float(edges[-1]), most=_MOST_MARKS)
     drawn += [share, *_labels(marks, edges)]
     opening = Markup('<svg class="histogram" viewBox="0 0 {} {}" role="img" aria-label="{}">')
     return opening.format(_WIDTH, _HEIGHT + _BELOW, label) + Markup("").join(drawn) + Markup("</svg>")
+
+
+def _spans(spans: Sequence[tuple[float, float]], edges: NDArray[np.float64]) -> list[Markup]:
+    """Thick lines, at least as long as they are thick, as far as they are on the axis."""
+    drawn = []
+    for span in spans:
+        low, high = (min(max((at - edges[0]) / (edges[-1] - edges[0]) * _WIDTH, 0), _WIDTH) for at in span)
+        left = min(low, _WIDTH - _THICK)
+        path = Markup('<path class="within" d="M{} {}H{}"/>')
+        drawn.append(path.format(to_a_tenth(left), _HEIGHT, to_a_tenth(max(high, left + _THICK))))
+    return drawn
 
 
 def _share_mark(peak: float, *, on_the_left: bool) -> tuple[Markup, Markup]:

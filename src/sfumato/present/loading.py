@@ -28,6 +28,8 @@ def _features(table: pd.DataFrame, schema: Schema) -> str:
     """All that a tensor can hold: no dates, and no mixed labels, which would give the label away."""
     dates = table.select_dtypes("datetime").columns.drop(schema.target or "", errors="ignore")
     features = 'rows.select_dtypes(exclude="datetime")' if len(dates) else "rows"
+    times = [c.name for c in schema.columns if c.kind == "time" and c.name in table.columns and c.name != schema.target]
+    features += f".drop(columns=[{', '.join(map(_quoted, times))}])" if times else ""
     mixed = _mixed_labels(table, schema)
     if not mixed:
         return features
@@ -55,6 +57,11 @@ def _target(table: pd.DataFrame, schema: Schema, *, taken: str) -> str:
         return f'{taken}.to_numpy("int64", na_value=-1)'
     if column is not None and column.kind == "datetime":
         return f'({taken} - pandas.Timestamp(0)).dt.total_seconds().to_numpy("float32")'
+    if column is not None and column.kind == "time":
+        padded = "" if column.seconds else ' + ":00"'
+        return (
+            f'pandas.to_timedelta({taken}.astype(str){padded}, errors="coerce").dt.total_seconds().to_numpy("float32")'
+        )
     return f'{taken}.to_numpy("float32", na_value=float("nan"))'
 
 

@@ -2,12 +2,14 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from markupsafe import Markup
 
+from sfumato.asking.columns import ColumnEstimates
 from sfumato.errors import SfumatoError
 from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
@@ -15,7 +17,7 @@ from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
 from sfumato.outlook.sections import in_sentences, noise_by_column, noise_notes, simulated_another
 from sfumato.outlook.warnings import verdict_on
-from sfumato.present.columns import column_cards, columns_in_order
+from sfumato.present.columns import ColumnCard, column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg, drawn_columns
 from sfumato.present.loading import load_lines
 from sfumato.present.pages import render
@@ -101,23 +103,37 @@ _MOST_CLASSES, _OF_A_CLASS, _UNLABELLED = 20, 12, 60
 _MOST_PIXELS = 120_000  # noise does not compress: this keeps the page below a megabyte
 
 _STATUS = {
-    "certified": "The publisher declares: made by the package's doors, with secret randomness. Check all else with: sfumato verify",
+    "certified": "The publisher declares that this software made it, with secret randomness. Check all else with: sfumato verify",
     "research": "Made with a known seed: its noise can be subtracted. Do not treat it as private.",
     "non_private": "Not made by the doors of the package. Do not treat it as private.",
 }
 
 
-def public_report(certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic) -> str:
+def public_report(
+    certificate: Certificate,
+    *,
+    schema: Schema,
+    plan: dict[str, Any],
+    synthetic: Synthetic,
+    estimates: Mapping[str, ColumnEstimates] | None = None,
+) -> str:
     """The page as text: self-contained, readable in light and dark, without outside resources.
 
     The same arguments give the same bytes, and of the certificate everything counts but its list of files: `verify` makes
-    the page again and compares. Of more rows than one piece, `synthetic` is the first piece.
+    the page again and compares. Of more rows than one piece, `synthetic` is the first piece. `estimates` are what the noisy
+    measurements say of each column.
     """
-    return render("report.html.jinja", summarize(certificate, schema=schema, plan=plan, synthetic=synthetic))
+    facts = summarize(certificate, schema=schema, plan=plan, synthetic=synthetic, estimates=estimates)
+    return render("report.html.jinja", facts)
 
 
 def summarize(
-    certificate: Certificate, *, schema: Schema, plan: dict[str, Any], synthetic: Synthetic
+    certificate: Certificate,
+    *,
+    schema: Schema,
+    plan: dict[str, Any],
+    synthetic: Synthetic,
+    estimates: Mapping[str, ColumnEstimates] | None = None,
 ) -> dict[str, Any]:
     """All that the page says, as plain values: what JSON can hold, drawings as texts."""
     n_rows = len(synthetic) if certificate.rows is None else certificate.rows
@@ -131,23 +147,50 @@ def summarize(
         "plain_words": plain_promise(certificate, schema, what=_what(synthetic, n_rows)),
         "quality": quality,
         "score": None if certificate.score is None else certificate.score.in_words,
-        **facts_of_rows(synthetic, schema, n_rows=n_rows),
+        "untold": _untold(estimates),
+        **facts_of_rows(synthetic, schema, n_rows=n_rows, estimates=estimates),
     }
 
 
-def facts_of_rows(synthetic: Synthetic, schema: Schema, *, n_rows: int) -> dict[str, Any]:
+def _untold(estimates: Mapping[str, ColumnEstimates] | None) -> str:
+    """Why nothing can be said of any column, where one sentence holds for all."""
+    reasons = {one.why for one in (estimates or {}).values()}
+    return reasons.pop() if len(reasons) == 1 else ""
+
+
+def facts_of_rows(
+    synthetic: Synthetic,
+    schema: Schema,
+    *,
+    n_rows: int,
+    estimates: Mapping[str, ColumnEstimates] | None = None,
+) -> dict[str, Any]:
     """What a page says of the rows themselves, of which there are `n_rows`, and the first of them are here."""
     return {
         "n_rows": n_rows,
         "n_shown": len(synthetic),
         "table": None if synthetic.table is None else _first_rows(synthetic.table),
-        "cards": [] if synthetic.table is None else column_cards({"synthetic": synthetic.table}, schema),
+        "cards": [] if synthetic.table is None else _cards(synthetic, schema, estimates),
         **_together(synthetic, schema),
         "pictures": _pictures(synthetic),
         "n_classes": len(synthetic.classes),
         "load": load_lines(synthetic, schema),
         "load_notes": _load_notes(synthetic, schema),
     }
+
+
+def _cards(synthetic: Synthetic, schema: Schema, estimates: Mapping[str, ColumnEstimates] | None) -> list[ColumnCard]:
+    """Every column, and of several tables those of events too: all but keys, which are numbers from 1 on."""
+    if synthetic.table is None or not synthetic.tables:
+        return column_cards({"synthetic": pd.DataFrame(synthetic.table)}, schema, estimates=estimates)
+    cards = column_cards({"synthetic": synthetic.table.drop(columns=str(schema.unit.person))}, schema)
+    for table in schema.tables:
+        rows = synthetic.tables.get(table.name)
+        if rows is not None and len(rows):
+            named = {column.name: table.at(column.name) for column in table.columns}
+            columns = tuple(replace(column, name=named[column.name]) for column in table.columns)
+            cards += column_cards({"synthetic": rows[list(named)].rename(columns=named)}, Schema(columns=columns))
+    return cards
 
 
 def common_facts(
@@ -189,6 +232,7 @@ def _mechanism_of(certificate: Certificate) -> Named:
 def other_world(schema: Schema) -> str:
     """The other world that this one cannot be told from."""
     who = "any one row" if schema.unit.person is None else "all rows of any one person"
+    who = "any one person, with all that hangs on it," if schema.tables else who
     return f"{who} been {'left out' if schema.unit.relation == 'add_or_remove' else 'replaced by any other'}"
 
 
@@ -226,6 +270,12 @@ def _together(synthetic: Synthetic, schema: Schema) -> dict[str, Any]:
 def _what(synthetic: Synthetic, n_rows: int) -> str:
     """What the folder holds, in a sentence."""
     many = f"{n_rows:,}"
+    if synthetic.tables:
+        hanging = ", ".join(f"{name} (synthetic.{name}.parquet)" for name in sorted(synthetic.tables))
+        return (
+            f"These {many} persons (synthetic.parquet) were made up by a computer, with all that hangs on them: {hanging}. They follow "
+            "what the persons of private tables have in common: how often values occur, how columns go together, and what follows what."
+        )
     if synthetic.images is not None:
         return f"These {many} pictures were made up by a computer, after measurements of a private set of pictures."
     return (
@@ -268,6 +318,9 @@ def _load_notes(synthetic: Synthetic, schema: Schema) -> list[str]:
         is_missing = any(column.missing and column.special_as is None for column in schema.columns)
         notes = {
             "The tensor leaves dates out.": table.select_dtypes("datetime").shape[1] > 0,
+            "The tensor leaves times of the day out.": any(
+                column.kind == "time" and column.name in table.columns for column in schema.features
+            ),
             "Missing numbers are NaN in the tensor; a missing class is -1.": synthetic.table is not None and is_missing,
         }
     return [note for note, holds in notes.items() if holds]

@@ -90,7 +90,7 @@ class View:
 
         A second column of the same name is computed from the first, and takes its place.
         """
-        if name in {column.name for column in self.__schema.columns}:
+        if name in {slot.name for slot in self.__schema.slots}:
             raise PlanError(f"the schema has a column {name!r} already. Give the prepared column another name.")
         with silence():
             self.__rows.prepare(name, per_record)
@@ -228,7 +228,7 @@ class View:
     def _reduced(self, step: Step, per_record: PerRecord) -> sums.Sums:
         """Map and reduce, wherever the rows are: exact integers, and private."""
         row_map = self._row_map(per_record, step)
-        task = Task(step, self.__plan, per_record, row_map.rows, row_map.digest, self._key(step))
+        task = Task(step, self.__plan.scaled, per_record, row_map.rows, row_map.digest, self._key(step))
         with silence():
             private_sums = self.__rows.reduced(task, row_map)
         self._remark()

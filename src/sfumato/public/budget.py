@@ -2,7 +2,7 @@
 
 import math
 import numbers
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from sfumato.errors import BudgetError, SchemaError
@@ -22,36 +22,48 @@ class PrivacyUnit:
 
     `add_or_remove`: nobody can tell whether the unit is in the data at all, and the number of rows is private.
     `replace_one`: nobody can tell which of two values the unit holds, and the number of rows is public.
-    The unit is one row, or all rows of one person, of which at most `max_rows` are used.
+    The unit is one row, or all rows of one person, of which at most `max_rows` are used; or, where there are `tables` of
+    events, a person's one row with all rows that hang on it, of each table at most as many as stand beside its name.
 
     >>> PrivacyUnit().describe()
     'any one row, added or removed'
     >>> PrivacyUnit(person="patient", max_rows=5).describe()
     "all rows of one person (column 'patient', at most 5 rows used), added or removed"
+    >>> PrivacyUnit(person="patient", tables=(("visits", 20),)).describe()
+    "one person (column 'patient') with all that hangs on it ('visits', at most 20 rows used), added or removed"
     """
 
     relation: Relation = "add_or_remove"
     person: str | None = None
     max_rows: int = 1
+    tables: tuple[tuple[str, int], ...] = field(default=(), metadata={"optional": True})
 
     def __post_init__(self) -> None:
         if self.relation not in RELATIONS:
             raise SchemaError(f"relation = {self.relation!r} is not known. Use one of {', '.join(RELATIONS)}.")
         if type(self.max_rows) is not int or self.max_rows < 1:
             raise SchemaError(f"max_rows = {self.max_rows!r} must be a whole number of at least 1.")
+        if self.tables and (self.person is None or self.max_rows != 1):
+            raise SchemaError(
+                "a person with tables of events has one row of its own. Give its key, and leave out max_rows."
+            )
         if self.person is None and self.max_rows != 1:
             raise SchemaError("max_rows is given without a person column. Name the column that identifies a person.")
 
     def describe(self) -> str:
         """Say the unit in words, for certificates and tables."""
         who = "any one row"
-        if self.person is not None:
+        if self.tables:
+            hanging = " and ".join(f"{name!r}, at most {rows} rows used" for name, rows in self.tables)
+            who = f"one person (column {self.person!r}) with all that hangs on it ({hanging})"
+        elif self.person is not None:
             who = f"all rows of one person (column {self.person!r}, at most {self.max_rows} rows used)"
         return f"{who}, {'added or removed' if self.relation == 'add_or_remove' else 'replaced by any other'}"
 
     def to_json(self) -> dict[str, Any]:
-        """Plain values for the certificate."""
-        return {"relation": self.relation, "person": self.person, "max_rows": self.max_rows}
+        """Plain values for the certificate. Tables are named where there are any."""
+        plain: dict[str, Any] = {"relation": self.relation, "person": self.person, "max_rows": self.max_rows}
+        return {**plain, "tables": [list(table) for table in self.tables]} if self.tables else plain
 
 
 @dataclass(frozen=True)

@@ -81,17 +81,23 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
     Types are `str`, `int`, `float` (finite), `bool`, `dict`, `dict[str, str]`, `list`, a `Literal`, a tuple such as
     `tuple[int, int]` or `tuple[str, ...]`, a dataclass, which is an object of its fields, one of several dataclasses, which
     has the name of its own under `kind`, or any of these `| None`.
+    What is `NotRequired` may be left out.
     """
     if not isinstance(body, dict):
         raise VerificationError(f"{what} must be a JSON object with the keys {', '.join(wanted)}.")
-    for key in wanted:
-        if key not in body:
+    missing = [key for key in wanted if key not in body]
+    for key in missing:
+        if typing.get_origin(wanted[key]) is not typing.NotRequired:
             raise VerificationError(f"{what} lacks {key!r}.")
     for key in body:
         if key not in wanted:
             raise VerificationError(f"{what} has a key that it should not have: {_short(key)}.")
     out = {}
     for key, kind in wanted.items():
+        if key in missing:
+            continue
+        if typing.get_origin(kind) is typing.NotRequired:
+            kind = typing.get_args(kind)[0]
         if not _fits(body[key], kind):
             name = getattr(kind, "__name__", str(kind)) if not typing.get_args(kind) else str(kind)
             raise VerificationError(f"{what}: {key} is {_short(body[key])}, which is not of the type {name}.")
@@ -100,9 +106,12 @@ def read_fields(body: Any, wanted: Mapping[str, Any], *, what: str) -> dict[str,
 
 
 def types_of(kind: type[Any]) -> dict[str, Any]:
-    """The type of each field of a dataclass."""
+    """The type of each field of a dataclass; one whose metadata says `optional` is written only where it says something."""
     hints = typing.get_type_hints(kind)
-    return {field.name: hints[field.name] for field in dataclasses.fields(kind)}
+    return {
+        field.name: typing.NotRequired[hints[field.name]] if field.metadata.get("optional") else hints[field.name]
+        for field in dataclasses.fields(kind)
+    }
 
 
 def tagged(value: Any) -> dict[str, Any]:

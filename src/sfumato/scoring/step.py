@@ -1,10 +1,13 @@
 """The one access of a score to private rows: its step and its plan."""
 
+import dp_accounting as dpa
+
 from sfumato.errors import PlanError
 from sfumato.public.budget import Budget
+from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.score import Metric
 from sfumato.public.plan.block import Dense, Hot
-from sfumato.public.plan.plan import Plan, make_plan
+from sfumato.public.plan.plan import Plan, event_of, make_plan
 from sfumato.public.plan.step import EachRow, KnownPartition, Step, WithoutReplacement
 from sfumato.public.schema.schema import Column, Schema
 
@@ -21,7 +24,7 @@ MOMENTS = 9
 def score_target(schema: Schema) -> Column:
     """The column that is predicted."""
     target = schema.target_column
-    if target is None or schema.images or target.kind == "datetime" or len(schema.columns) < 2:
+    if target is None or schema.images or target.kind in ("datetime", "time") or len(schema.columns) < 2:
         raise PlanError(
             "a score is that of a learner of a target, classes or numbers, in a table. Name one in the schema, or leave out score."
         )
@@ -34,9 +37,8 @@ def metric_of(schema: Schema) -> Metric:
     return "R2" if target.is_number else "AUC" if target.size == 2 else "accuracy"
 
 
-def score_step(schema: Schema) -> Step:
+def score_step(metric: Metric) -> Step:
     """The step: one count of every row, or the moments of its error."""
-    metric = metric_of(schema)
     if metric == "R2":
         return Step(name=SCORE, blocks=(Dense(name=COUNTS, width=MOMENTS, l2_bound=3.0),))
     return Step(name=SCORE, blocks=(Hot(name=COUNTS, width=2 * BINS if metric == "AUC" else 2),))
@@ -44,7 +46,16 @@ def score_step(schema: Schema) -> Step:
 
 def score_plan(schema: Schema, budget: Budget) -> Plan:
     """The plan of the step alone: rows that are set apart are in no other, so it has the budget for itself."""
-    return make_plan((score_step(schema),), budget=budget, unit=schema.unit, rows=schema.rows)
+    return make_plan((score_step(metric_of(schema)),), budget=budget, unit=schema.unit, rows=schema.rows)
+
+
+def events_of(certificate: Certificate) -> tuple[dpa.DpEvent, ...]:
+    """What was done with the rows that were measured, and with those that were set apart: every unit is in one of the two."""
+    record = certificate.score
+    if record is None:
+        return (certificate.event,)
+    own = (score_step(record.metric),)
+    return certificate.event, event_of(own, scale=record.scale, unit=certificate.claim.unit, prior=None)
 
 
 def check_share(share: float) -> None:

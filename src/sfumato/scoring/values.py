@@ -16,12 +16,12 @@ from sfumato.scoring.step import BINS
 Floats = NDArray[np.float64]
 _Z = float(-ndtri(0.025))
 #: What can be said where noise leaves nothing: anything.
-_RANGES = {"AUC": (0.0, 1.0), "accuracy": (0.0, 1.0), "R2": (-1.0, 1.0)}
+RANGES = {"AUC": (0.0, 1.0), "accuracy": (0.0, 1.0), "R2": (-1.0, 1.0)}
 
 
 def score_of(metric: Metric, noisy: Measured, *, max_rows: int) -> tuple[float, float, float]:
     """The score, and an interval that holds it with a probability of 95 %; rows of a person, at most so many, are alike."""
-    least, most = _RANGES[metric]
+    least, most = RANGES[metric]
     found = {"AUC": _auc, "accuracy": _accuracy, "R2": _r2}[metric](noisy.values, noisy.stddev)
     if found is None:
         return (least + most) / 2, least, most
@@ -42,7 +42,8 @@ def _auc(counts: Floats, stddev: float) -> tuple[float, float, float] | None:
     above = p - np.cumsum(positive) + positive / 2
     auc = float(positive @ below) / (n * p)
     slopes = np.concatenate([above / (n * p) - auc / n, below / (n * p) - auc / p])
-    return auc, stddev**2 * float(slopes @ slopes), float(np.maximum(counts, 0.0) @ slopes**2)
+    # Noisy counts as they are: cut at nothing, empty parts would seem to hold rows.
+    return auc, stddev**2 * float(slopes @ slopes), float(counts @ slopes**2)
 
 
 def _accuracy(counts: Floats, stddev: float) -> tuple[float, float, float] | None:

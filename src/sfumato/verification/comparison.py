@@ -5,6 +5,7 @@ another library's logarithm. docs/proofs/rebuilt-rows.md derives how far that mo
 2^-30 of its bounds, and nothing that is a word, a date or a whole number.
 """
 
+from collections.abc import Sequence
 from dataclasses import astuple, dataclass
 from typing import Any
 
@@ -13,7 +14,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.model import Synthetic, Weights
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Column, Schema
 
 #: Rounding, in units of a column's bounds: sums of up to 2^21 numbers in float64 in any order; once more for float32.
 ROUNDING, ROUNDING_OF_SINGLE = 2.0**-30, 2.0**-22
@@ -71,8 +72,13 @@ def rows_differ(a: Synthetic, b: Synthetic, schema: Schema) -> Difference:
     >>> [(d.beyond_rounding, d.far) for d in (rows_differ(rows[0], other, schema) for other in rows)]
     [(0, 0), (0, 0), (1, 0), (1, 1)]
     """
-    pairs = _table_pairs(a, b, schema) if a.table is not None else _image_pairs(a, b, schema)
-    return _difference(pairs, units=len(a))
+    if a.table is None:
+        return _difference(_image_pairs(a, b, schema), units=len(a))
+    difference = _difference(_table_pairs(a.table, b.table, schema.released), units=len(a))
+    for table in schema.tables:
+        one, two = a.tables.get(table.name), b.tables.get(table.name)
+        difference += _difference(_table_pairs(one, two, table.columns), units=0 if one is None else len(one))
+    return difference
 
 
 def weights_differ(a: Weights, b: Weights) -> Difference:
@@ -109,17 +115,17 @@ def _rounding(kind: np.dtype[Any]) -> float:
     return 0.0 if kind.kind != "f" else ROUNDING if kind.itemsize == 8 else ROUNDING_OF_SINGLE
 
 
-def _table_pairs(a: Synthetic, b: Synthetic, schema: Schema) -> list[_Pair] | None:
+def _table_pairs(a: pd.DataFrame | None, b: pd.DataFrame | None, columns: Sequence[Column]) -> list[_Pair] | None:
     """Columns side by side; None if they are not the same columns."""
-    if a.table is None or b.table is None or len(a) != len(b) or list(a.table.columns) != list(b.table.columns):
+    if a is None or b is None or len(a) != len(b) or list(a.columns) != list(b.columns):
         return None
-    ranges = {column.name: column.high - column.low for column in schema.released if column.is_number}
+    ranges = {column.name: column.high - column.low for column in columns if column.is_number}
     pairs = []
-    for name in a.table.columns:
-        x, y = _plain(a.table[name]), _plain(b.table[name])
-        if a.table[name].dtype != b.table[name].dtype or _categories(a.table[name]) != _categories(b.table[name]):
+    for name in a.columns:
+        x, y = _plain(a[name]), _plain(b[name])
+        if a[name].dtype != b[name].dtype or _categories(a[name]) != _categories(b[name]):
             return None
-        is_fraction = x.dtype.kind == "f" and str(a.table[name].dtype).startswith("float")
+        is_fraction = x.dtype.kind == "f" and str(a[name].dtype).startswith("float")
         # A mixture's entry is in units of its bounds already.
         width = ranges.get(str(name), 1.0) if is_fraction else 0.0
         pairs.append(_Pair(x, y, _rounding(x.dtype) * width, NEAR * width))

@@ -9,7 +9,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 from sfumato.errors import SfumatoError, VerificationError
 from sfumato.folder.contents import read_plain, sha256_of, sha256_of_plain, why_not_plain
 from sfumato.folder.releasing import ANSWERS, CERTIFICATE, REPORT, SCHEMA
-from sfumato.folder.rows import ARRAYS, TABLE
+from sfumato.folder.rows import ARRAYS, EVENTS, TABLE
 from sfumato.folder.signing import SIGNATURE, Signature, fingerprint, load_public_key
 from sfumato.folder.tensors import WEIGHTS
 from sfumato.public.certificate.certificate import Certificate
@@ -60,7 +60,7 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> tupl
     for name in sorted(present & set(listed)):
         path, content = folder / name, b""
         try:
-            if is_rows := name in (TABLE, ARRAYS):
+            if is_rows := name in (TABLE, ARRAYS) or EVENTS.fullmatch(name) is not None:
                 digest = sha256_of_plain(path)
             else:
                 content = read_plain(path)
@@ -71,7 +71,7 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> tupl
         if digest != listed[name]:
             problems.append(f"{name} differs from the file that the certificate was made for (SHA-256).")
         elif is_rows:
-            rows = path
+            rows = path if name in (TABLE, ARRAYS) else rows
         else:
             contents[name] = content
     checked = "every file is plain, listed and the one that the certificate was made for (SHA-256)"
@@ -80,10 +80,11 @@ def check_files(folder: Path, certificate: Certificate, found: Findings) -> tupl
 
 
 def _names_that_do_not_belong(listed: dict[str, str]) -> list[str]:
-    """A release has four files besides its certificate. Another name, or a way out of the folder, is none of them."""
+    """A release has four files besides its certificate, and one more for each table of events; another name is none of them."""
     problems = []
     products = [name for name in (TABLE, ARRAYS, WEIGHTS) if name in listed]
-    wanted = {ANSWERS, SCHEMA, REPORT, *products}
+    events = [name for name in listed if products == [TABLE] and EVENTS.fullmatch(name)]
+    wanted = {ANSWERS, SCHEMA, REPORT, *products, *events}
     if len(products) != 1:
         problems.append(
             f"the certificate must list what is released as one file: the synthetic rows, {TABLE} or {ARRAYS}, or a trained "

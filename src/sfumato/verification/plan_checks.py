@@ -8,7 +8,8 @@ from typing import Any
 from sfumato.mechanism import Learner, Mechanism, mechanism_from, record_of
 from sfumato.public.accounting import event_from_json, event_to_json
 from sfumato.public.certificate.assumptions import ASSUMPTIONS
-from sfumato.public.certificate.certificate import SECRET_RANDOMNESS, Certificate, DiscoveryRecord, grid_of
+from sfumato.public.certificate.certificate import Certificate, DiscoveryRecord, grid_of
+from sfumato.public.certificate.randomness import SECRET_RANDOMNESS
 from sfumato.public.plan.discovery import DiscoveryPlan, plan_discovery
 from sfumato.public.plan.plan import Plan, event_of, refuse_sampling
 from sfumato.public.schema.schema import Schema

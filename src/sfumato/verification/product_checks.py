@@ -1,5 +1,6 @@
 """What is released, synthetic rows or the weights of a trained model: read with care, and built again from the doors' integers."""
 
+import contextlib
 import mmap
 import tempfile
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ import numpy as np
 from sfumato.errors import ReleaseError
 from sfumato.folder.disk import writing
 from sfumato.folder.releasing import Release
-from sfumato.folder.rows import TABLE, file_name, read_head, read_pieces, rows_writer, settled
+from sfumato.folder.rows import TABLE, file_names, files_at, read_head, read_pieces, rows_writer, settled
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Mechanism
 from sfumato.model import Classifier, Synthetic, Weights, notes_of
@@ -44,7 +45,8 @@ class Rows:
     def cells(self) -> int:
         """How many values or pixels they have."""
         held = self.first.images if self.first.table is None else self.first.table
-        return 0 if held is None else held.size // max(1, len(self.first)) * self.n_rows
+        size = 0 if held is None else held.size + sum(events.size for events in self.first.tables.values())
+        return size // max(1, len(self.first)) * self.n_rows
 
 
 def read_rows(path: Path, certificate: Certificate, schema: Schema | None, found: Findings) -> Rows | None:
@@ -53,14 +55,14 @@ def read_rows(path: Path, certificate: Certificate, schema: Schema | None, found
     if n_rows is None:
         found.problems.append(f"{name} holds rows, and the certificate speaks of none.")
         return None
-    again = SameFile(path)
+    again = {file: SameFile(at) for file, at in files_at(path).items()}
     rows = found.attempt(
         lambda: _look_through(path, again, certificate, n_rows, schema), garbled=f"{name} does not hold rows"
     )
     if rows is None:
         return None
     problems = []
-    if not again.is_same:
+    if not all(file.is_same for file in again.values()):
         others = others_than_here(certificate.software, WRITTEN_BY) if name == TABLE else []
         more: str | None = "it is not what sfumato writes"
         if others:
@@ -76,7 +78,9 @@ def read_rows(path: Path, certificate: Certificate, schema: Schema | None, found
     return None if problems else rows
 
 
-def _look_through(path: Path, again: SameFile, certificate: Certificate, n_rows: int, schema: Schema | None) -> Rows:
+def _look_through(
+    path: Path, again: dict[str, SameFile], certificate: Certificate, n_rows: int, schema: Schema | None
+) -> Rows:
     """Read all rows once, piece by piece, and write them again where only differences are noted."""
     # A small file can say that it holds billions of rows, so its footer is asked before it is read.
     sizes, first = read_head(path)
@@ -89,7 +93,7 @@ def _look_through(path: Path, again: SameFile, certificate: Certificate, n_rows:
         )
     odd: dict[str, None] = {}
     rules = None if schema is None else RuleCheck(schema)
-    with rows_writer(path.name, again, n_rows) as writer:
+    with rows_writer(again, n_rows) as writer:
         for number, piece in enumerate(read_pieces(path)):
             first = piece if number == 0 else first
             writer.add(piece)
@@ -103,13 +107,18 @@ def _look_through(path: Path, again: SameFile, certificate: Certificate, n_rows:
 
 def _more_than_rows(rows: Rows, certificate: Certificate) -> str | None:
     """What the structure of a file by other software holds besides the rows."""
-    with writing(Path(tempfile.gettempdir())), tempfile.TemporaryFile() as ours, rows.path.open("rb") as theirs:
-        with rows_writer(rows.path.name, ours, rows.n_rows) as writer:
+    with writing(Path(tempfile.gettempdir())), contextlib.ExitStack() as stack:
+        files = files_at(rows.path)
+        ours = {name: stack.enter_context(tempfile.TemporaryFile()) for name in files}
+        with rows_writer(ours, rows.n_rows) as writer:
             for piece in read_pieces(rows.path):
                 writer.add(piece)
-        ours.flush()
-        with _mapped(theirs) as content, _mapped(ours) as known:
-            return holds_more(content, known, software=certificate.software)
+        for name, file in ours.items():
+            file.flush()
+            with files[name].open("rb") as theirs, _mapped(theirs) as content, _mapped(file) as known:
+                if more := holds_more(content, known, software=certificate.software):
+                    return more
+        return None
 
 
 def _mapped(file: IO[bytes]) -> mmap.mmap:
@@ -121,16 +130,17 @@ def rebuild_rows(release: Release, mechanism: Mechanism, rows: Rows) -> Rebuilt:
     model, schema, plan = release.model(), release.schema, release.plan()
     if isinstance(model, Classifier):
         raise ReleaseError("its mechanism trains a model and gives no rows.")
-    tally, difference, file = Tally(schema, model), Difference(0, 0, 0, 0), SameFile(rows.path)
+    tally, difference = Tally(schema, model), Difference(0, 0, 0, 0)
+    files = {name: SameFile(path) for name, path in files_at(rows.path).items()}
     drawn = map(settled, draw_pieces(model, rows.n_rows, schema=schema, seed=release.certificate.seed))
-    with rows_writer(rows.path.name, file, rows.n_rows) as writer:
+    with rows_writer(files, rows.n_rows) as writer:
         for released, again in zip(tally.passing(read_pieces(rows.path)), drawn, strict=True):
-            if file_name(again) == rows.path.name:
+            if sorted(file_names(again)) == sorted(files):
                 writer.add(again)
             difference += rows_differ(released, again, schema)
     return Rebuilt(
         what="the synthetic rows",
-        is_same=file.is_same,
+        is_same=all(file.is_same for file in files.values()),
         difference=difference,
         warnings=release_warnings(schema=schema, plan=plan, mechanism=mechanism, model=model, tally=tally),
         notes=notes_of(model),

@@ -28,7 +28,7 @@ def planned_score(certificate: Certificate, schema: Schema, steps: tuple[Step, .
     if record.metric != metric_of(schema):
         raise PlanError(f"the score is called {record.metric}, and that of this target is {metric_of(schema)}.")
     refuse_public_counts(steps)
-    own, budget = (score_step(schema),), certificate.claim.budget
+    own, budget = (score_step(record.metric),), certificate.claim.budget
     event = event_of(own, scale=record.scale, unit=schema.unit, prior=None)
     return Plan(budget=budget, unit=schema.unit, steps=own, scale=record.scale, event=event, spent=Spent(0.0, "", 0.0))
 

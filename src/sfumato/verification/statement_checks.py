@@ -3,9 +3,10 @@
 from sfumato.errors import SfumatoError
 from sfumato.folder.signing import fingerprint, key_of, vouches
 from sfumato.public.accounting.charging import charge_for
-from sfumato.public.accounting.spend import Spend
+from sfumato.public.accounting.spend import NOTHING, Spend
 from sfumato.public.certificate.certificate import Certificate
 from sfumato.public.certificate.statement import Statement
+from sfumato.scoring.step import events_of
 from sfumato.verification.findings import Findings
 
 
@@ -39,7 +40,10 @@ def _problems(certificate: Certificate, told: Statement) -> list[str]:
     spent, charged = Spend(*told.spent), Spend(*told.charged)
     try:
         unit, periods = certificate.claim.unit, len(told.periods)
-        cost = charge_for(certificate.event, unit=unit, counted=told.unit, delta=told.delta, periods=periods)
+        cost = NOTHING
+        for event in events_of(certificate):
+            own = charge_for(event, unit=unit, counted=told.unit, delta=told.delta, periods=periods)
+            cost = cost.or_else(own)
         within = spent.fits(told.limit)
     except SfumatoError as error:
         return [f"the ledger's statement cannot be recomputed: {error}"]

@@ -124,9 +124,9 @@ def release(
 def train(
     data: option.PrivateData,
     schema_file: option.SchemaFile,
-    learner: option.LearnerName,
     epsilon: option.Epsilon,
     out: option.NewFolder,
+    learner: option.LearnerName = "auto",
     delta: option.Delta = None,
     settings: option.Settings = None,
     seed: option.Seed = None,
@@ -154,7 +154,7 @@ def train(
     schema = Schema.load(schema_file)
     account = charging.asked_account(ledger, dataset, recipient=recipient, purpose=purpose, periods=periods, sign=key)
     budget = budget_of(epsilon, rows=schema.rows, delta=delta)
-    chosen = option.with_settings(learner_for(learner), settings)
+    chosen = option.with_settings(learner_for(learner, schema), settings)
     _planned("train", chosen, schema, budget, quiet=quiet)
     stages = {**fit_stages(chosen, schema, budget), _WRITING: 1}
     with progress(title="train", stages=stages, quiet=quiet) as step:
@@ -165,7 +165,7 @@ def train(
     payload = {**describe_release(written), "model": str(out)}
     for sentence in payload["warnings"]:
         warn(sentence)
-    what, use = f"{escape(learner)}, written to {escape(str(out))}", f"sfumato predict {out} ROWS --out FILE"
+    what, use = f"{escape(chosen.name)}, written to {escape(str(out))}", f"sfumato predict {out} ROWS --out FILE"
     predict = f"Predict with it: {use}"
     answer(payload, as_json=as_json, show=lambda console: show_written(console, payload, "trained", what, out, predict))
 

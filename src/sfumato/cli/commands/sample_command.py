@@ -15,8 +15,8 @@ from sfumato.cli.console import AsJson, Quiet, answer, progress
 from sfumato.cli.options import Force, RowsOption, Seed, asked_rows
 from sfumato.conditions import Asked
 from sfumato.errors import ModelError, ReleaseError
-from sfumato.folder.disk import check_file_target, whole_file
-from sfumato.folder.releasing import load_release
+from sfumato.folder.disk import check_file_target, whole_file, whole_folder
+from sfumato.folder.releasing import load_release, put_rows
 from sfumato.folder.rows import ArrayWriter, CsvWriter, RowsWriter, Sink, TableWriter
 from sfumato.mechanism import Learner, mechanism_from
 from sfumato.model import Classifier, Synthetic
@@ -33,7 +33,12 @@ _TABLES = (".parquet", ".csv")
 
 def sample(
     release: Annotated[Path, typer.Argument(help="A release folder.")],
-    out: Annotated[Path, typer.Option(help="The file to make: .parquet or .csv for tables, .npz for images.")],
+    out: Annotated[
+        Path,
+        typer.Option(
+            help="The file to make: .parquet or .csv for tables, .npz for images; a folder for several tables."
+        ),
+    ],
     rows: RowsOption = None,
     where: Annotated[
         str | None,
@@ -53,7 +58,7 @@ def sample(
 ) -> None:
     """Draw rows from the model that the measurements of a release give. No data needed, no budget spent."""
     asked, filled = asked_rows(rows), None if given is None else _public_rows(given)
-    _check_target(out, (*_TABLES, ".npz"), force=force)
+    _check_target(out, (*_TABLES, ".npz", ""), force=force)
     drawn_seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
     with progress(title="sample", stages=_STAGES, quiet=quiet) as step:
         step(_CHECKING)
@@ -72,8 +77,13 @@ def sample(
             n_rows, pieces = len(drawn), iter([drawn])
         first = next(pieces)
         _refuse_other_suffix(first, out)
-        with whole_file(out) as file, _writer(out, file, n_rows) as writer:
-            writer.add_all(itertools.chain([first], pieces))
+        pieces = itertools.chain([first], pieces)
+        if first.tables:
+            with whole_folder(out, force=force) as folder:
+                put_rows(folder, pieces, n_rows)
+        else:
+            with whole_file(out) as file, _writer(out, file, n_rows) as writer:
+                writer.add_all(pieces)
     payload = {"out": str(out), "rows": n_rows, "seed": drawn_seed, **({"behind": told} if told else {})}
     answer(payload, as_json=as_json, show=lambda console: _show(console, f"{n_rows:,} rows", out, told))
 
@@ -119,11 +129,15 @@ def _public_rows(path: Path) -> pd.DataFrame:
 def _check_target(out: Path, suffixes: tuple[str, ...], *, force: bool) -> None:
     check_file_target(out, force=force)
     if out.suffix.lower() not in suffixes:
-        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(suffixes)}.")
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join(filter(None, suffixes))}.")
 
 
 def _refuse_other_suffix(rows: Synthetic, out: Path) -> None:
     """Refuse a format that cannot hold such rows."""
+    if rows.tables and out.suffix:
+        raise ReleaseError(f"the release has several tables, and {out} would hold one. Give the name of a folder.")
+    if not rows.tables and not out.suffix:
+        raise ReleaseError(f"{out} has a suffix that is not known. Use one of {', '.join((*_TABLES, '.npz'))}.")
     is_archive = out.suffix.lower() == ".npz"
     if rows.table is not None and is_archive:
         raise ReleaseError(f"the release is a table, and {out} would hold arrays. Use .parquet or .csv.")

@@ -45,6 +45,10 @@ def gather(release: str | Path, *, private: Any, test: Any) -> Material:
     folder = load_release(release)
     if folder.certificate.rows is None:
         raise ReleaseError(f"{folder.path} holds a trained model and no rows, so there is nothing to assess here.")
+    if folder.schema.tables:
+        raise ReleaseError(
+            f"{folder.path} holds several tables, and one table is assessed. Its persons may be released alone."
+        )
     synthetic, soft = _released(folder.synthetic(), folder.schema)
     real, held_back = (encoded(rows, folder.schema) for rows in (private, test))
     return Material(folder, folder.schema, real, synthetic, held_back, soft)

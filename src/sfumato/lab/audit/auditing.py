@@ -27,9 +27,10 @@ from sfumato.public.accounting import epsilon_of
 from sfumato.public.accounting.gdp import deltas_of_mu
 from sfumato.public.accounting.leaves import Leaves, flatten
 from sfumato.public.accounting.pld import compose
-from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.budget import Budget, PrivacyUnit, Relation
 from sfumato.public.plan.plan import Plan, event_of, make_plan
 from sfumato.public.schema.schema import Column, Schema
+from sfumato.public.schema.tables import EventTable
 
 _FARTHEST = 2.0**8  # times as much or as little noise as planned
 _CLOSE = 1e-3  # of the noise, to the safe side
@@ -227,14 +228,33 @@ TABLE = Schema(
     target="ill",
     rows=ROWS,
 )
+#: A person with all that happened to it is the canary of this one.
+TABLES = replace(
+    TABLE,
+    unit=PrivacyUnit(person="patient"),
+    persons="patients",
+    tables=(
+        EventTable(
+            name="visits",
+            key="patient",
+            order="day",
+            max_rows=20,
+            columns=(
+                Column(name="day", kind="integer", bounds=(0, 3650)),
+                Column(name="value", kind="numeric", bounds=(0, 100)),
+            ),
+        ),
+    ),
+)
 
 
 def schema_for(mechanism: Mechanism, budget: Budget) -> Schema:
     """The first of these that the mechanism takes, under the first relation that it can keep."""
     refusal: SfumatoError | None = None
-    for schema in (IMAGES, TABLE):
-        for relation in ("add_or_remove", "replace_one"):
-            asked = replace(schema, unit=PrivacyUnit(relation=relation))
+    relations: tuple[Relation, ...] = ("add_or_remove", "replace_one")
+    for schema in (IMAGES, TABLE, TABLES):
+        for relation in relations:
+            asked = replace(schema, unit=replace(schema.unit, relation=relation))
             try:
                 for step in mechanism.steps(asked, budget):
                     step.event(noise_multiplier=1.0, unit=asked.unit)
@@ -242,4 +262,4 @@ def schema_for(mechanism: Mechanism, budget: Budget) -> Schema:
                 refusal = refusal or error
             else:
                 return asked
-    raise PlanError(f"{mechanism.name} takes neither of the schemas that audits know. Give --schema. ({refusal})")
+    raise PlanError(f"{mechanism.name} takes none of the schemas that audits know. Give --schema. ({refusal})")

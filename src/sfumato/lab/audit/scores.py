@@ -22,6 +22,7 @@ from sfumato.lab.audit.bounds import Scores
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.view import View
+from sfumato.public.budget import PrivacyUnit
 from sfumato.public.plan.block import Response
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.doors import Noisy
@@ -74,6 +75,8 @@ class Stage:
 
 def stage_of(plan: Plan, step: Step, *, primitives: MakePrimitives, source: NoiseSource) -> Stage:
     """The narrow twin of a planned step, at its planned noise."""
+    if plan.unit.tables:  # a person with all that hangs on it is one row, whatever the intake makes it of
+        plan = replace(plan, unit=PrivacyUnit(relation=plan.unit.relation))
     few, pairs = step.is_mixed or step.is_sampled, plan.unit.relation == "replace_one"
     blocks = tuple(canaries.narrow(block, few=few, pairs=pairs) for block in step.blocks)
     thin = replace(step, blocks=blocks, groups=1, mixtures=1 if step.is_reported else step.mixtures)

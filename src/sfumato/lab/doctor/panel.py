@@ -165,6 +165,8 @@ def examine(
 
 def _as_meant(tables: list[pd.DataFrame], schema: Schema) -> Comparison:
     """The columns that a schema declares and all tables have, encoded as a release of them would be."""
+    if schema.tables:
+        raise SourceError("the schema has several tables, and one is looked at here. Give that of one of them.")
     shared = [column for column in schema.columns if all(column.name in table.columns for table in tables)]
     known = [column for column in shared if not column.discover and column.kind != "image"]
     some = Schema(columns=tuple(replace(column, depends_on=(), depends_on_map=()) for column in known))

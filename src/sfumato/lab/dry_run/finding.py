@@ -32,21 +32,37 @@ _THOUSANDS = re.compile(r"[+-]?\d{1,3}([,'’ \u00a0\u202f]\d{3})+(\.\d+)?|[+-]?
 _UNIT = re.compile(r"[^\w\s+-]?\s*[+-]?\d[\d.,' ]*\s*([^\W\d]{1,6}|[%€$£¥°])?\.?")
 _NOT_ISO = re.compile(r"\d{1,2}[./-]\d{1,2}[./-]\d{2,4}.*|\d{4}[./]\d{1,2}[./]\d{1,2}.*|.*[^\W\d]{3,}.*\d{2,4}.*")
 
+DECIMAL_COMMAS, THOUSANDS, OTHER_DATES = "decimal commas", "thousands separators", "dates that are not ISO 8601"
 _LOOKS: tuple[tuple[re.Pattern[str], str, str], ...] = (
-    (_THOUSANDS, "thousands separators", "Write the numbers without them: 1234567."),
-    (_DECIMAL_COMMA, "decimal commas", "Write the numbers with decimal points: 3.5."),
+    (_THOUSANDS, THOUSANDS, "Write the numbers without them: 1234567."),
+    (_DECIMAL_COMMA, DECIMAL_COMMAS, "Write the numbers with decimal points: 3.5."),
     (_UNIT, "numbers with a unit or a sign of currency", "Write the number alone; the unit belongs into the name."),
 )
 _OTHER_NUMBERS = ("no numbers", "Is the type right? Correct it, or the file; what is not known may be missing.")
 _OTHER_DATES = ("no dates", "Is the type right? Correct it, or the file; what is not known may be missing.")
 _DATES = (
-    "dates that are not ISO 8601",
+    OTHER_DATES,
     "Write them as 2020-01-31 or 2020-01-31T12:00:00: day and month are not guessed.",
 )
 BAD_BYTES = (
     "bytes that are no UTF-8",
     "Save the file as UTF-8, for instance with: iconv -f latin1 -t utf-8 OLD > NEW",
 )
+
+#: What could be a number or a date if it were written otherwise, and how.
+READABLE = dict([_DATES, *(look[1:] for look in _LOOKS)])
+
+_LEADING_ZERO = re.compile(r"0\d+", re.ASCII)
+
+
+def is_code(text: str) -> bool:
+    """Whether a text is a code that only looks like a number, as a postcode: a number would lose the zero in front.
+
+    >>> is_code("01067"), is_code("0"), is_code("0.5")
+    (True, False, False)
+    """
+    return _LEADING_ZERO.fullmatch(text) is not None
+
 
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})?")
 _ENOUGH = 20
@@ -76,6 +92,16 @@ def look_of(texts: Sequence[str], *, date: bool) -> tuple[str, str]:
     return max(dict.fromkeys(looks), key=looks.count)
 
 
+def readable_look(text: str) -> str | None:
+    """What a text looks like that would be a number or a date if it were written otherwise; None where it is neither.
+
+    >>> readable_look("31.01.2020"), readable_look("3,5"), readable_look("ward 12")
+    ('dates that are not ISO 8601', 'decimal commas', None)
+    """
+    looks = (_look(text, date=date)[0] for date in (text[:1].isdigit(), False))
+    return next((look for look in looks if look in READABLE), None)
+
+
 def _look(text: str, *, date: bool) -> tuple[str, str]:
     if "\ufffd" in text:
         return BAD_BYTES
@@ -86,7 +112,7 @@ def _look(text: str, *, date: bool) -> tuple[str, str]:
 
 #: What a dry run says first and last.
 NOT_PRIVATE = (
-    "This reads rows without privacy. What it prints is for the custodian of the data alone, and nothing is written. "
+    "This reads rows without privacy. What it prints is for the custodian of the data alone, and none of it is written. "
     "What you copy from here into schema.toml becomes public: correct the schema from what you know, not from the rows."
 )
 

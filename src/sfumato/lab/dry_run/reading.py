@@ -147,7 +147,8 @@ def _findings_of_persons(source: Source, schema: Schema, rows: int) -> list[Find
     left_out = int((over - most).sum())
     what = f"rows left out: {len(over):,} of {len(each):,} persons have more than max_rows = {most}"
     remedy = "A larger max_rows keeps more rows and adds noise to all. Choose it by what is known in public."
-    out = found(person, what, rows=left_out, of=rows, remedy=remedy)
+    # A limit is chosen, so what it leaves out is no fault.
+    out = [replace(each, is_fault=False) for each in found(person, what, rows=left_out, of=rows, remedy=remedy)]
     what = "rows without a person, which are left out"
     out += found(person, what, rows=rows - len(everybody), of=rows, remedy="Give every row the id of its person.")
     return out + _findings_of_size(len(everybody) - left_out, schema)

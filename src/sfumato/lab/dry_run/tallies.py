@@ -3,17 +3,35 @@
 import json
 from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
-from sfumato.lab.dry_run.finding import BAD_BYTES, Finding, Texts, counted_texts, found, look_of, may_be_thousands
-from sfumato.private.intake.conforming import coder, truth_table
+from sfumato.lab.dry_run.finding import (
+    BAD_BYTES,
+    DECIMAL_COMMAS,
+    LITTLE,
+    OTHER_DATES,
+    READABLE,
+    THOUSANDS,
+    Finding,
+    Texts,
+    counted_texts,
+    found,
+    is_code,
+    look_of,
+    may_be_thousands,
+    readable_look,
+)
+from sfumato.lab.dry_run.spread import Spread
+from sfumato.private.intake.conforming import coder, parser_of, truth_table
 from sfumato.private.intake.scalars import parse_date, parse_number
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
 from sfumato.public.budget import budget_of
 from sfumato.public.plan.discovery import plan_discovery
+from sfumato.public.schema.clock import DAY
 from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.schema import Schema
 
@@ -37,6 +55,7 @@ class Tally(ABC):
     def __init__(self, column: Column) -> None:
         self._column, self._missing = column, 0
         self._unread = Texts()
+        self._seen: set[Any] = set()
 
     @abstractmethod
     def add(self, values: Values) -> None:
@@ -57,6 +76,20 @@ class Tally(ABC):
         what = f"missing, though not declared so: they become {into}"
         absent = 0 if self._column.missing else self._missing
         return found(self._column.name, what, rows=absent, of=rows, remedy="Set missing = true.")
+
+    def _see(self, different: Iterable[Any]) -> None:
+        """Keep two different values in mind at most: whether there are two is all that is asked."""
+        for value in different:
+            if len(self._seen) > 1:
+                return
+            self._seen.add(value)
+
+    def _constant_found(self, rows: int) -> list[Finding]:
+        if len(self._seen) > 1 or self._unread.rows or (self._seen and self._missing):
+            return []
+        what = "hold one and the same value" if self._seen else "hold no value"
+        remedy = "It tells nothing, and takes a part of the budget. Leave the column out."
+        return [replace(f, is_fault=False) for f in found(self._column.name, what, rows=rows, of=rows, remedy=remedy)]
 
     def _unread_found(self, rows: int, what: str, remedy: str) -> list[Finding]:
         unread = self._unread
@@ -83,11 +116,12 @@ class DiscoveredTally(Tally):
         self._missing += missing
         for text, count in told:
             self._counts[text.strip()] += count
+        self._see(self._counts)
 
     def findings(self, rows: int) -> list[Finding]:
         """The type that the texts look like, and how many rows have a text that is too rare."""
         name, n_texts = self._column.name, len(self._counts)
-        out = self._missing_found(rows, "the first category")
+        out = self._missing_found(rows, "the first category") + self._constant_found(rows)
         if (kind := self._looks_like()) is not None:
             what = f"look like {kind[0]}, and each different one would be a category"
             held = sum(self._counts.values())
@@ -107,10 +141,15 @@ class DiscoveredTally(Tally):
             return "true or false", 'Set type = "boolean" in place of discover: it is free.', False
         if len(self._counts) < _CODES:
             return None
+        if any(is_code(text) for text in self._counts):
+            return None
         if not any(np.isnan(parse_number(text)) for text in self._counts):
             return "numbers", 'Set type = "numeric" or "integer", and bounds from what is known in public.', True
         if not any(np.isnan(parse_date(text)) for text in self._counts):
             return "dates", 'Set type = "datetime", and bounds from what is known in public.', True
+        look, n_texts = Counter(map(readable_look, self._counts)).most_common(1)[0]
+        if look in (THOUSANDS, DECIMAL_COMMAS, OTHER_DATES) and n_texts >= (1 - LITTLE) * len(self._counts):
+            return look, READABLE[look], True
         return None
 
 
@@ -119,17 +158,22 @@ class NumberTally(Tally):
 
     def __init__(self, column: Column) -> None:
         super().__init__(column)
-        self._parse = parse_date if column.kind == "datetime" else parse_number
+        self._parse = parser_of(column)
         self._below = self._above = self._broken = self._rows = self._pointed = 0
+        self._spread = Spread(column)
 
     def add(self, values: Values) -> None:
         """Count one chunk."""
         column = self._column
         numbers = to_numbers(values, parse=self._parse)
+        if column.kind == "time":  # what lies outside of its bounds is cut to the nearer one on the clock's face
+            numbers = column.low + np.mod(numbers - column.low, DAY)
         pointed = column.kind == "numeric" and self._pointed == self._rows
         if pointed and may_be_thousands(to_texts(values).private_values):
             self._pointed += len(numbers)
         self._rows += len(numbers)
+        self._spread.add(numbers)
+        self._see(np.unique(numbers[~np.isnan(numbers)])[:2].tolist() if len(self._seen) < 2 else ())
         absent = np.isnan(numbers)
         if absent.any():
             self._count(rows_where(values, absent))
@@ -159,7 +203,9 @@ class NumberTally(Tally):
             pointed = found(name, what, rows=self._pointed, of=rows, remedy=remedy)
             out += [replace(finding, is_fault=False) for finding in pointed]
         remedy = 'Set type = "numeric" if fractions matter.'
-        return out + found(name, "no whole numbers: they are rounded", rows=self._broken, of=rows, remedy=remedy)
+        out += found(name, "no whole numbers: they are rounded", rows=self._broken, of=rows, remedy=remedy)
+        narrow = [] if self._unread.rows else self._spread.findings(rows)
+        return out + (self._constant_found(rows) or narrow)
 
 
 class CodedTally(Tally):
@@ -174,6 +220,8 @@ class CodedTally(Tally):
     def add(self, values: Values) -> None:
         """Count one chunk."""
         self._count(values, lambda text: self._read(text) is not None)
+        if len(self._seen) < 2:
+            self._see(text for text, _ in counted_texts(values, lambda text: self._read(text) is None)[1])
         if self._column.written == (False, True):
             for text, count in counted_texts(values, lambda text: self._read(text) is None)[1]:
                 self._words[text.strip()] += count
@@ -186,7 +234,8 @@ class CodedTally(Tally):
         if self._unread.rows:
             what = "words that are neither true nor false" if is_truth else "outside of the categories"
             out = self._unread_found(rows, f"{what}: they become {into}", self._remedy(self._unread.kept()))
-        return out + self._missing_found(rows, into) + self._other_words_found(rows)
+        out += self._missing_found(rows, into) + self._other_words_found(rows)
+        return out + self._constant_found(rows)
 
     def _other_words_found(self, rows: int) -> list[Finding]:
         """Words that are read, and that a release would not give back."""

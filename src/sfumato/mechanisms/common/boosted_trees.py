@@ -52,7 +52,7 @@ class BoostedTrees:
         return np.asarray(_scores(np.ascontiguousarray(rows), self.first, self.depths, *nodes))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _scores(
     rows: Floats,
     first: Floats,

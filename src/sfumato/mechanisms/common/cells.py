@@ -151,7 +151,7 @@ class Cells:
     @property
     def _scale(self) -> float:
         # A date has no natural origin: its grid is even.
-        bend = 1e-3 if self.column.kind == "datetime" else self.bend
+        bend = 1e-3 if self.column.kind in ("datetime", "time") else self.bend
         return self.column.high / bend - self.column.low / bend
 
     @property

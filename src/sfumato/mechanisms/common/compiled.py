@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def not_below_zero(values: Singles) -> Integers:
     """Whole numbers; 0 for what is below it or no number."""
     out = np.zeros(values.shape, dtype=np.int64)
@@ -20,7 +20,7 @@ def not_below_zero(values: Singles) -> Integers:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def looked_up(tables: NDArray[Any], rows: Integers) -> NDArray[Any]:
     """For each row what every table has at the code of its column; a code without an entry is an IndexError.
 
@@ -38,7 +38,7 @@ def looked_up(tables: NDArray[Any], rows: Integers) -> NDArray[Any]:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def sums_at(weights: Floats, codes: Integers) -> Floats:
     """For each row of codes the sum of the weights there, by row of weights. A code without a weight is an IndexError."""
     out, width = np.zeros((len(codes), len(weights))), np.uint64(weights.shape[1])
@@ -54,7 +54,7 @@ def sums_at(weights: Floats, codes: Integers) -> Floats:
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def count_distinct(codes: NDArray[np.int32], largest: NDArray[np.int32]) -> int:
     """How many different codes all columns have together, each of which has none above its largest."""
     seen = np.zeros((len(largest), np.max(largest) + 1), dtype=np.bool_)
@@ -64,7 +64,7 @@ def count_distinct(codes: NDArray[np.int32], largest: NDArray[np.int32]) -> int:
     return int(seen.sum())
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def weights_at(codes: NDArray[np.integer[Any]], weights: Floats, size: int) -> Floats:
     """The weight of all rows at every code below the size: `np.bincount`, which would copy codes of any other type than its own."""
     out = np.zeros(size)
@@ -73,14 +73,14 @@ def weights_at(codes: NDArray[np.integer[Any]], weights: Floats, size: int) -> F
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def scale_at(weights: Floats, codes: NDArray[np.integer[Any]], factors: Floats) -> None:
     """Multiply the weight of each row by the factor at its code."""
     for i in range(codes.size):
         weights[i] *= factors[codes[i]]
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def products_at(codes: Integers, beyond: Floats, slopes: Floats, width: int) -> Floats:
     """The sum over rows of x x^T times the slope: x has a one at each code (which rise along a row), and `beyond` at the end."""
     out = np.zeros((width + 1, width + 1))
@@ -98,7 +98,7 @@ def products_at(codes: Integers, beyond: Floats, slopes: Floats, width: int) -> 
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def sums_and_others(bins: Singles, starts: Integers, usual: Integers, weights: Floats) -> tuple[Floats, Integers]:
     """For each row of prepared bins what `sums_at` gives, and in how many columns the bin is not the usual one.
 
@@ -122,7 +122,7 @@ def sums_and_others(bins: Singles, starts: Integers, usual: Integers, weights: F
     return sums, others
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def codes_of_others(bins: Singles, starts: Integers, usual: Integers, values: Floats, n_hot: int) -> Floats:
     """Rows of a weighted hot block: the codes of bins that are not the usual one, unused ones, and the row's value."""
     out = np.empty((len(bins), n_hot + 1))
@@ -139,7 +139,7 @@ def codes_of_others(bins: Singles, starts: Integers, usual: Integers, values: Fl
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def drawn_within(
     upto: Floats,
     first: Integers,
@@ -167,7 +167,7 @@ def drawn_within(
     return out
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def halvings_of(own: Floats, reference: Floats, spread: float, singles: Floats, most: int) -> Integers:
     """How often a spread can be halved and still be more than the difference, at most so often less one.
 

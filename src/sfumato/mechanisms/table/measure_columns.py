@@ -51,7 +51,9 @@ class ColumnStage:
         counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
-        dates = {column.name for column in self.plan.schema.columns if column.kind == "datetime"}  # no round seconds
+        dates = {
+            column.name for column in self.plan.schema.columns if column.kind in ("datetime", "time")
+        }  # no round seconds
         for j, (f, one) in enumerate(zip(every, counted, strict=True)):
             if f.cells.column.name not in dates:
                 points[j] = with_round_values(f.cells, masses[j], points[j], settings, stddev=one.leaf_stddev)

@@ -34,6 +34,7 @@ from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables
 from sfumato.mechanisms.table.measure_scarce import ScarceStage
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
+from sfumato.public.machine.threads import in_threads
 from sfumato.public.plan.doors import Doors
 
 
@@ -171,7 +172,7 @@ class JointStage:
             )
         rest = goals[: self._settings.pair_goals * len(binned.sizes)]
         levelled = levels.of_rows(population.rows, population.labels)
-        tables: list[Table] = [(levelled.code(goal.columns), goal.table) for goal in rest]
+        tables: list[Table] = in_threads(lambda goal: (levelled.code(goal.columns), goal.table), rest)
         for link in links:
             left, right = population.rows[:, link.left], population.rows[:, link.right]
             tables.append((left * binned.sizes[link.right] + right, link.table.ravel()))
@@ -220,10 +221,8 @@ class JointStage:
         """What the population has in the table of each group."""
         population, levels = generator.population, generator.levels
         levelled = levels.of_rows(population.rows, population.labels)
-        return [
-            population.share_of(levelled.code(group), size)
-            for group, size in zip(groups, levels.layout(groups).sizes, strict=True)
-        ]
+        sized = list(zip(groups, levels.layout(groups).sizes, strict=True))
+        return in_threads(lambda at: population.share_of(levelled.code(at[0]), at[1]), sized)
 
     def _cubes(self, generator: Generator) -> list[Table]:
         """Tables of the triples that determine the class together."""

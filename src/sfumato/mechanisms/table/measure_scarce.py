@@ -43,7 +43,9 @@ class ScarceStage:
     def scarce(self, binned: BinnedTable, tables: Sequence[ClassTable], per_class: Floats) -> Flags:
         """Which classes are scarce; none where classes have an order, or are persons', or nobody plans gradients."""
         is_possible = self.plan.n_sets > 1 and self.plan.has("teacher") and not self.plan.number_target
-        is_possible &= self.plan.schema.unit.max_rows == 1 and self.uses > 0
+        is_possible &= (
+            self.plan.schema.unit.max_rows == 1 and self.uses > 0 and self.plan.settings.joint.counts_exceptions
+        )
         if not is_possible or binned.target is None or binned.target.ordered:
             return np.zeros(len(per_class), dtype=np.bool_)
         return scarce_classes(tables, per_class, self.plan.settings.joint)

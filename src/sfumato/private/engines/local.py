@@ -2,7 +2,8 @@
 
 Each process keeps some of the rows and adds up its own; the driver is one of them. Rows of local files each reads itself, a
 stretch of them; all others the driver reads, encodes, packs and hands out in turn. Processes are started as programs of their
-own, not as copies of this one, so that a script needs no main guard and no thread is torn.
+own, not as copies of this one, so that a script needs no main guard and no thread is torn; where the schema declares many rows,
+at once, so that they load what they need while this one does.
 """
 
 import operator
@@ -10,10 +11,12 @@ import os
 import pickle
 import subprocess
 import sys
+from collections import deque
 from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import reduce
-from itertools import accumulate
+from itertools import accumulate, chain
 from multiprocessing import Pipe
 from multiprocessing.connection import Connection
 from typing import Any
@@ -30,7 +33,7 @@ from sfumato.private.intake.source import Source
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows import room
-from sfumato.private.rows.batches import Piece
+from sfumato.private.rows.batches import Batches, Piece
 from sfumato.private.rows.prepared import pieces_of
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.machine.threads import few_threads
@@ -43,6 +46,8 @@ _MANY_CELLS = 6_000_000
 #: Batches that go to one process together.
 _PART = 32
 _MOST_PROCESSES = 16
+#: Messages that may wait for a process to read them: more would be rows that are held twice.
+_AHEAD = 4
 #: Doors whose inside is a sum over rows. Others need all rows in one place.
 TRAVELLING = ("noisy_sum", "noisy_mixtures", "noisy_choice")
 _THREADS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS", "VECLIB_MAXIMUM_THREADS")
@@ -88,11 +93,14 @@ class LocalRows(RowsHere):
     """Rows in this process while they are few, and in several when they turn out to be many."""
 
     def __init__(self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, processes: int) -> None:
-        """Nothing is read and no process started yet."""
+        """Nothing is read yet. Where the declared rows are many, processes are started, so that they are ready when they are."""
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
         self._processes = processes
         self._workers: list[_Process | _ThisProcess] = []
         self._prepared: list[tuple[str, GroupOf, bytes]] = []
+        self._per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
+        are_many = processes > 1 and (schema.rows or 0) * self._per_row > _MANY_CELLS
+        self._waiting = started(processes - 1) if are_many else []
 
     def prepare(self, name: str, per_record: GroupOf) -> RowMap:
         """Add a column to the rows, wherever they are."""
@@ -124,9 +132,9 @@ class LocalRows(RowsHere):
         self._end_processes()
 
     def _end_processes(self) -> None:
-        for process in self._workers:
+        for process in (*self._workers, *self._waiting):
             process.end()
-        self._workers.clear()
+        self._workers, self._waiting = [], []
 
     def _travels(self, name: str, asked: tuple[Any, ...]) -> bool:
         """Whether a map can be sent to processes. It is tried however few rows there are: what is said follows from maps alone."""
@@ -150,32 +158,35 @@ class LocalRows(RowsHere):
             raise
 
     def _distribute(self) -> None:
-        per_row = sum(int(np.prod(values.shape[1:])) for values in self.public.values())
         try:
             with self._or_nothing():
-                stretches = open_stretches(self._data, stretches=self._processes, least=_MANY_CELLS // per_row)
+                stretches = open_stretches(self._data, stretches=self._processes, least=_MANY_CELLS // self._per_row)
                 if stretches:
                     self._let_read(stretches)
                 else:
-                    self._read_and_hand_out(per_row)
+                    self._read_and_hand_out()
         except _UnreadableError:
             self._come_home()
 
     def _let_read(self, stretches: Sequence[Source]) -> None:
         """Every process reads the rows of its own stretch, and is told how many lie before them."""
         self._start()
+        self._tell_prepared()
         private_rows = self._answers([travelling("read", (source,)) for source in stretches])
         require_same_files(self._data)
         for process, first in zip(self._workers, accumulate(private_rows, initial=0), strict=False):
             process.tell(travelling("begin_at", (first,)))
         self._is_read = True
 
-    def _read_and_hand_out(self, per_row: int) -> None:
-        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here."""
-        n_cells, private_waiting = 0, list[list[Piece]]()
-        for turn, private_part in enumerate(whole_parts(pieces_of(self._data, self))):
-            n_cells += sum(piece.n_rows for piece in private_part) * per_row
-            private_waiting.append([self.packed(piece) for piece in private_part])
+    def _read_and_hand_out(self) -> None:
+        """Read the data once. Where there is much of it, parts go to processes as they are read, and none stays here.
+
+        Prepared columns are computed where rows stay, so that no process waits for another's.
+        """
+        n_cells, private_waiting, bare = 0, list[list[Piece]](), Batches(self.schema)
+        for turn, private_part in enumerate(whole_parts(pieces_of(self._data, bare))):
+            n_cells += sum(piece.n_rows for piece in private_part) * self._per_row
+            private_waiting.append([bare.packed(piece) for piece in private_part])
             if not self._workers and n_cells > _MANY_CELLS // 3:  # they are ready when they are needed
                 self._start()
             if n_cells > _MANY_CELLS:
@@ -183,20 +194,25 @@ class LocalRows(RowsHere):
                 for at, private_pieces in enumerate(private_waiting, start=first):
                     self._workers[at % len(self._workers)].tell(travelling("keep", (private_pieces,)))
                 private_waiting.clear()
-        if n_cells <= _MANY_CELLS:
+        if n_cells > _MANY_CELLS:
+            self._tell_prepared()
+        else:
             self._end_processes()
-            for private_pieces in private_waiting:
-                for private_piece in private_pieces:
-                    self.keep_packed(private_piece)
+            for private_piece in chain.from_iterable(private_waiting):
+                self.keep(self.with_prepared(private_piece))
         self._is_read = True
 
     def _start(self) -> None:
-        prepared = [travelling("prepare", column) for column in self._prepared]
         begin = travelling("begin", (self.schema, room.MOST_BYTES // self._processes))
-        self._workers = [_ThisProcess(), *started(self._processes - 1)]
+        self._workers = [_ThisProcess(), *(self._waiting or started(self._processes - 1))]
+        self._waiting = []
         for process in self._workers:
             process.tell(begin)
-            for message in prepared:
+
+    def _tell_prepared(self) -> None:
+        """Columns that were prepared before there were processes."""
+        for message in [travelling("prepare", column) for column in self._prepared]:
+            for process in self._workers:
                 process.tell(message)
 
     def _ask(self, name: str, *arguments: Any) -> list[Any] | None:
@@ -277,6 +293,10 @@ class _Process:
 
     def __init__(self, line: Connection, program: "subprocess.Popen[bytes]") -> None:
         self._line, self.program = line, program
+        self._writer = ThreadPoolExecutor(
+            1
+        )  # while it loads, or is at work, it reads nothing, and nobody waits for that
+        self._written = deque[Future[None]]()
 
     def tell(self, message: bytes) -> None:
         """Ask for something that has no answer; what goes wrong shows at the next answer."""
@@ -288,6 +308,7 @@ class _Process:
 
     def answer(self) -> tuple[str, Any]:
         """The answer to what was sent."""
+        self._wait(0)
         try:
             answer: tuple[str, Any] = pickle.loads(self._line.recv_bytes())
         except (EOFError, OSError):
@@ -295,16 +316,23 @@ class _Process:
         return answer
 
     def _write(self, message: bytes) -> None:
-        try:
-            self._line.send_bytes(message)
-        except OSError:
-            raise _ended() from None
+        self._written.append(self._writer.submit(self._line.send_bytes, message))
+        self._wait(_AHEAD)
+
+    def _wait(self, most: int) -> None:
+        """Until no more than so many messages are still to be written."""
+        while len(self._written) > most:
+            try:
+                self._written.popleft().result()
+            except OSError:
+                raise _ended() from None
 
     def end(self) -> None:
-        """Close the line; the process ends by itself, and at once if it is told to."""
-        self._line.close()
+        """End the process, whatever it does, and close the line."""
         self.program.terminate()
         self.program.wait()
+        self._writer.shutdown()
+        self._line.close()
 
 
 def started(n_processes: int) -> list[_Process]:
@@ -321,7 +349,7 @@ def started(n_processes: int) -> list[_Process]:
     nowhere, processes = subprocess.DEVNULL, list[_Process]()
     for together in [lines] if worker.DIVIDES else [[line] for line in lines]:
         theirs = [their.fileno() for _, their in together]
-        command = [sys.executable, "-P", "-m", worker.__name__, *map(str, theirs)]
+        command = [sys.executable, "-P", "-m", worker.__name__, ",".join(map(str, theirs)), *_modules_of_maps()]
         program = subprocess.Popen(
             command, pass_fds=theirs, env=environment, stdin=nowhere, stdout=nowhere, stderr=nowhere
         )
@@ -329,6 +357,11 @@ def started(n_processes: int) -> list[_Process]:
     for _, their in lines:
         their.close()
     return processes
+
+
+def _modules_of_maps() -> list[str]:
+    """What has been loaded here and workers will need as well, by the name that such modules have."""
+    return sorted(name for name in sys.modules if name.startswith("sfumato.") and name.endswith(".maps"))
 
 
 def _ended() -> EngineError:

@@ -21,8 +21,8 @@ from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.plan import grid
 from sfumato.public.plan.choice import tables_of
 from sfumato.public.plan.doors import PerRecord
-from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import take
+from sfumato.public.plan.scaled import ScaledSteps
 from sfumato.public.plan.step import Step
 
 #: The column in which a map gives the group of a row, beside the blocks of the step.
@@ -38,7 +38,7 @@ class Task:
 
     Attributes:
         step: The step that is used; which door it has says what is added up.
-        plan: The plan that it belongs to.
+        plan: The steps that it belongs to, and their noise.
         per_record: The map.
         rows: How many rows it is handed at a time.
         digest: Of what it gives for public rows: on another processor the same, or nothing is released.
@@ -46,7 +46,7 @@ class Task:
     """
 
     step: Step
-    plan: Plan
+    plan: ScaledSteps
     per_record: PerRecord
     rows: int
     digest: bytes

@@ -10,13 +10,17 @@ import signal
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
+from importlib import import_module
 from multiprocessing.connection import Connection
 from typing import Any
+
+import numpy as np
 
 from sfumato.errors import ContractError, SfumatoError
 from sfumato.private.engines.task import Task, Texts, texts_of
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.intake.source import Source
+from sfumato.private.kernel.clip import distinct_codes
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
@@ -24,6 +28,7 @@ from sfumato.private.rows.freed import give_back
 from sfumato.private.rows.prepared import KeptRows, pieces_of
 from sfumato.private.rows.room import Room
 from sfumato.private.rows.row_alone import RowMap
+from sfumato.public.plan.block import Hot
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.schema.schema import Schema
 
@@ -118,6 +123,14 @@ def answered(worker: Worker | None, message: bytes) -> tuple[tuple[str, Any], Wo
         return (FAILED, None), worker
 
 
+def load(modules: Sequence[str]) -> None:
+    """Load what all workers need, once for all of them: the modules of maps, and what the first compiled loop brings along."""
+    for name in modules:
+        with suppress(ImportError):  # whoever needs it will say so
+            import_module(name)
+    distinct_codes(np.zeros((1, 1), dtype=np.int64), block=Hot(name="public", width=1))
+
+
 def main(lines: Sequence[int]) -> None:
     """Serve one line; or divide, so that every line has a process, and look after these.
 
@@ -134,12 +147,14 @@ def main(lines: Sequence[int]) -> None:
                 os.kill(child, signal.SIGTERM)
 
     signal.signal(signal.SIGTERM, end_all)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGTERM])  # it waits until all are there, and so can be ended
     gc.freeze()  # what is loaded stays shared
     for line in lines:
         child = os.fork()
         if child == 0:
             try:
                 signal.signal(signal.SIGTERM, signal.SIG_DFL)
+                signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
                 for other in lines:
                     if other != line:
                         os.close(other)
@@ -147,6 +162,7 @@ def main(lines: Sequence[int]) -> None:
             finally:
                 os._exit(0)
         children.add(child)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGTERM])
     for line in lines:
         os.close(line)  # or nobody would see that a child has ended
     while children:
@@ -154,4 +170,5 @@ def main(lines: Sequence[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(line) for line in sys.argv[1:]])
+    load(sys.argv[2:])
+    main([int(line) for line in sys.argv[1].split(",")])

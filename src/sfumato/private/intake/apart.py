@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 from numpy.typing import NDArray
 
+from sfumato.private.intake.histories import HistorySource
 from sfumato.private.intake.persons import LimitedSource, hashes
 from sfumato.private.intake.sensitive import Sensitive, resourced
 from sfumato.private.intake.source import Source
@@ -53,6 +54,9 @@ def set_apart(data: Sensitive, *, key: bytes, share: float) -> tuple[Sensitive, 
         if isinstance(source, LimitedSource):
             inner = OneSide(source.source, key=key, share=share, is_apart=is_apart, person=source.person)
             return LimitedSource(inner, person=source.person, max_rows=source.max_rows, key=source.key)
+        if isinstance(source, HistorySource):  # what hangs on a person of the other side names nobody of this one
+            person = source.schema.unit.person
+            return source.of(OneSide(source.persons, key=key, share=share, is_apart=is_apart, person=person))
         return OneSide(source, key=key, share=share, is_apart=is_apart, person=None)
 
     return resourced(data, partial(side, is_apart=False)), resourced(data, partial(side, is_apart=True))

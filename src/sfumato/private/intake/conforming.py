@@ -17,8 +17,17 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
-from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, number_of, parse_date, parse_number
+from sfumato.private.intake.scalars import (
+    FALSE_WORDS,
+    MISSING_TEXTS,
+    TRUE_WORDS,
+    number_of,
+    parse_clock,
+    parse_date,
+    parse_number,
+)
 from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
+from sfumato.public.schema.clock import on_the_clock
 from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.schema import Schema
 
@@ -62,11 +71,16 @@ def _conform_column(values: Values, column: Column) -> NDArray[Any]:
             f"column {column.name!r} must hold one value for each row, and its array has more dimensions."
         )
     if column.is_number:
-        numbers = to_numbers(values, parse=parse_date if column.kind == "datetime" else parse_number)
+        numbers = to_numbers(values, parse=parser_of(column))
         if column.special:
             numbers = np.where(np.isin(numbers, column.special), np.nan, numbers)
         return np.clip(numbers, -LARGEST, LARGEST) if column.discover else _bounded(numbers, column)
     return _discoverable_texts(values, column) if column.discover else _codes(values, column)
+
+
+def parser_of(column: Column) -> Callable[[str], float]:
+    """How a column of numbers reads a text."""
+    return {"datetime": parse_date, "time": parse_clock}.get(column.kind, parse_number)
 
 
 def _bounded(numbers: NDArray[np.float64], column: Column) -> NDArray[np.float64]:
@@ -74,6 +88,8 @@ def _bounded(numbers: NDArray[np.float64], column: Column) -> NDArray[np.float64
     if column.kind == "integer" and math.ceil(low) <= math.floor(high):
         # Whole bounds first: rounding must not carry a value past a bound that is no whole number.
         low, high = math.ceil(low), math.floor(high)
+    if column.kind == "time":
+        numbers = on_the_clock(numbers, low, high)
     absent = np.isnan(numbers)
     clipped = np.clip(np.where(absent, column.centre, numbers), low, high)
     if column.kind == "integer":

@@ -17,22 +17,22 @@ from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.pictures import FolderSource, IdxSource
-from sfumato.private.intake.places import Place
-from sfumato.private.intake.query import Query
-from sfumato.private.intake.sources import open_place
+from sfumato.private.intake.sources import is_place, open_place
 from sfumato.private.intake.tables import NpzSource
+from sfumato.public.schema.one_line import line_of
 from sfumato.public.schema.proposals import Proposal, propose
-from sfumato.public.schema.schema import Kind
+from sfumato.public.schema.schema import NUMBER_KINDS, Kind
 from sfumato.public.spelling import words_of
 
 _TOP = """\
 # A draft: it holds what the structure of the data shows ({shown}),
-# what names of columns suggest, and nothing from any row. It loads as it stands, but `discover = true`
-# spends privacy budget on every column that has it.
-# Where you know them from PUBLIC knowledge (never by looking at the rows), replace that line by
-#   bounds = [low, high]            for numeric, integer (numbers) and datetime (dates such as 2020-01-31)
-#   categories = ["a", "b", "c"]    for categorical, and for ordinal in its order; or categories_file = "codes.csv"
-# and add `missing = true` where a value may be missing. Remove columns that need not be released.
+# what names of columns suggest, and {nothing}. It loads as it stands, but `discover`
+# spends privacy budget on every column that has it, and finds only what many rows have.
+# Replace it where you know better from PUBLIC knowledge (never by looking at the rows):
+#   "integer 0..110"  "numeric 0..5 decimals 2"  "datetime 2020-01-01..2024-12-31"  "time 06:00..22:00"
+#   "categorical a | b | c"  "ordinal low | high", in its order  "categorical file codes.csv"
+#   "boolean"  "boolean Yes | No", the word for true first  "ditto", the same as the line above
+# A ? at the end: values may be missing. Remove the lines of columns that need not be released.
 # Then try it on the rows, for your eyes alone: sfumato check DATA --schema schema.toml
 
 [dataset]
@@ -43,19 +43,19 @@ _TOP = """\
 relation = "add_or_remove"         # or replace_one: then the number of rows is public
 {person:<34} # the column that says whose row it is, if a person can have several;
 {max_rows:<34} # remove that column below
+
 """
-_HINTS = {"numeric": "bounds = [?, ?]", "integer": "bounds = [?, ?]", "datetime": "bounds = [????-01-01, ????-01-01]"}
-_HINTS |= {"categorical": 'categories = ["?", "?"]', "ordinal": 'categories = ["?", "?"]'}
+_NOTHING = "nothing from any row"
 #: Whose identifiers tell persons apart.
 _PERSONS = {"patient", "person", "subject", "customer", "client", "user", "member", "pupil", "student", "employee"}
 _PERSONS |= {"passenger", "respondent"}
-_LINE = 100
+_LINE, _NOTED = 100, 120
 #: What a draft says of NumPy's types, by the letter of each.
 _KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
 _KINDS |= {"U": "categorical", "S": "categorical", "O": "categorical", "T": "categorical"}
 
 #: What has a structure to draft from.
-Structured = Place | Query | pd.DataFrame
+Structured = Any  # a Place, a Query, or a frame of pandas, polars or Arrow
 
 
 @dataclass(frozen=True)
@@ -75,13 +75,12 @@ def draft_schema(data: Structured, *, header: bool = False) -> str:
         data: a path, folder, glob, URL or query, or a frame, whose names and types are shown.
         header: say that the first line of a CSV file holds names, where that cannot be told from its words.
 
-    >>> print(draft_schema(pd.DataFrame({"gain": [41]})).split("[columns")[1])
-    ."gain"]
-    type = "integer"
-    discover = true                    # or: bounds = [?, ?]
+    >>> print(draft_schema(pd.DataFrame({"gain": [41]})).split("[columns]")[1])
+    <BLANKLINE>
+    "gain" = "integer discover"              # or low..high
     <BLANKLINE>
     """
-    source = None if isinstance(data, pd.DataFrame) else open_place(data, None)
+    source = open_place(data, None) if is_place(data) else None
     if not isinstance(source, NpzSource | IdxSource | FolderSource):
         proposals, shown = proposals_for(data, header=header)
         return draft_of(proposals, shown=shown)
@@ -95,14 +94,13 @@ def draft_schema(data: Structured, *, header: bool = False) -> str:
         entry = f"{_entry_of_image('image', (28, 28), note=note)}{sound}\n"
     if "label" not in source.names:
         return _draft([entry], "shapes")
-    return _draft([entry, entry_of(Proposal(name="label", kind="categorical"))], "shapes", Answers(target="label"))
+    return _draft([entry, _section_of_label("label")], "shapes", Answers(target="label"))
 
 
 def proposals_for(data: Structured, *, header: bool = False) -> tuple[list[Proposal], str]:
     """What may be proposed for each column of a table, and what it was told by."""
-    if isinstance(data, pd.DataFrame):
-        kinds = {str(name): _kind_of_pandas(kind) for name, kind in zip(data.columns, data.dtypes, strict=True)}
-        return _some_kept([propose(name, kind) for name, kind in kinds.items()]), "types"
+    if not is_place(data):
+        return _some_kept([propose(name, kind) for name, kind in _kinds_of_frame(data).items()]), "names and types"
     source = open_place(data, None)
     types: dict[str, Any] | None = getattr(source, "types", None)
     if isinstance(source, CsvSource | FilesSource) and types is None:
@@ -124,22 +122,51 @@ def _some_kept(proposals: list[Proposal]) -> list[Proposal]:
     return [replace(p, dropped="") for p in proposals]
 
 
-def draft_of(proposals: Sequence[Proposal], *, shown: str, answers: Answers | None = None) -> str:
-    """The text of a draft with these columns."""
+def _kinds_of_frame(data: Any) -> dict[str, Kind | None]:
+    """The type of each column of a frame: structure, and no row of it."""
+    if isinstance(data, pd.DataFrame):
+        return {str(name): _kind_of_pandas(kind) for name, kind in zip(data.columns, data.dtypes, strict=True)}
+    if hasattr(data, "head") and hasattr(
+        data, "__arrow_c_stream__"
+    ):  # polars: its first no rows, so that none is copied
+        data = data.head(0)
+    try:
+        head = data.schema if isinstance(data, pa.Table) else pa.table(data).schema
+    except (TypeError, ValueError, pa.ArrowException):
+        raise SourceError(
+            f"data of type {type(data).__name__} shows no names and types. Give a path, a Query, or a frame of pandas, polars "
+            "or Arrow."
+        ) from None
+    return {name: _kind_of_arrow(kind) for name, kind in zip(head.names, head.types, strict=True)}
+
+
+def draft_of(
+    proposals: Sequence[Proposal], *, shown: str, answers: Answers | None = None, nothing: str = _NOTHING
+) -> str:
+    """The text of a draft with these columns; `nothing` says what of the rows is in it."""
     likely = [p.name for p in proposals if p.dropped and _PERSONS & set(words_of(p.name))]
-    return _draft([entry_of(proposal) for proposal in proposals], shown, answers, person=likely[:1])
+    entries = "".join(entry_of(proposal) for proposal in proposals)
+    return _draft([f"[columns]\n{entries}"], shown, answers, person=likely[:1], nothing=nothing)
 
 
-def _draft(entries: Sequence[str], shown: str, answers: Answers | None = None, *, person: Sequence[str] = ()) -> str:
+def _draft(
+    entries: Sequence[str],
+    shown: str,
+    answers: Answers | None = None,
+    *,
+    person: Sequence[str] = (),
+    nothing: str = _NOTHING,
+) -> str:
     said = answers or Answers()
     top = _TOP.format(
         shown=shown,
+        nothing=nothing,
         target='# target = "NAME"' if said.target is None else f"target = {_quoted(said.target)}",
         rows="# rows = 10000" if said.rows is None else f"rows = {said.rows}",
         person=f"{'# ' * (said.person is None)}person = {_quoted(said.person or next(iter(person), 'NAME'))}",
         max_rows="# max_rows = 1" if said.person is None else f"max_rows = {said.max_rows}",
     )
-    return top + "".join("\n" + entry for entry in entries)
+    return top + "\n".join(entries)
 
 
 def _require_header(names: Sequence[str], path: object, *, header: bool) -> None:
@@ -159,39 +186,42 @@ def _quoted(name: str) -> str:
 
 
 def entry_of(proposal: Proposal) -> str:
-    """A column of the draft; one that is dropped is a comment that a person can undo."""
-    section = f"[columns.{_quoted(proposal.name)}]"
-    if proposal.kind is None:
+    """A column of the draft, in one line if it can be; one that is dropped is a comment that a person can undo."""
+    name, kind = _quoted(proposal.name), proposal.kind
+    if kind is None:
         # Commented out: a schema has no type for it.
-        return f"# {section}   # a type that no column can have: split it, or leave it out\n"
-    lines = [section, _kind_line(proposal), *_value_lines(proposal), *(["missing = true"] if proposal.missing else [])]
-    if proposal.dropped:
-        why = f"{section:<34} # {proposal.dropped}. To release it, uncomment these lines"
-        lines = [f"# {line}" for line in (why, *lines[1:])]
-    return "\n".join(lines) + "\n"
+        return f"# {name}   # a type that no column can have: split it, or leave it out\n"
+    short = len(", ".join(proposal.categories)) <= _LINE
+    line = line_of(
+        kind,
+        values=(proposal.words or proposal.categories) if short else (),
+        bounds=proposal.bounds,
+        decimals=proposal.decimals,
+        file=proposal.categories_file,
+        missing=proposal.missing,
+    )
+    if line and short:
+        note = f"{proposal.dropped}. To release it, remove the first #" if proposal.dropped else _note(proposal)
+        said = f"{name} = {_quoted(line)}"
+        noted = f"{said:<40} # {note}" if note else said
+        lines = [noted] if len(noted) <= _NOTED else [f"# {note.rstrip('.')}:", said]
+    else:
+        table = f'{name} = {{type = "{kind}", {"missing = true, " * proposal.missing}categories = ['
+        lines = _wrapped(table, map(_quoted, proposal.categories))
+        lines[-1] += "}"
+        lines = [*([f"# {_note(proposal)}:"] if proposal.note else []), *lines]
+    return "".join(f"{'# ' * bool(proposal.dropped)}{each}\n" for each in lines)
 
 
-def _kind_line(proposal: Proposal) -> str:
-    line = f'type = "{proposal.kind}"'
-    if proposal.is_known or proposal.note:
-        return line if proposal.is_known else f"{line:<34} # {proposal.note}"
-    return f"{line:<34} # or numeric, integer, datetime, ordinal, boolean"
-
-
-def _value_lines(proposal: Proposal) -> list[str]:
-    kind, note = proposal.kind, f" # {proposal.note}" if proposal.note and proposal.is_known else ""
-    if kind == "boolean" or kind is None:
-        return []
-    if proposal.bounds:
-        line = f"bounds = {proposal.bounds}"
-        return [f"{line:<34}{note}" if note else line]
-    if proposal.categories_file:
-        return [f"categories_file = {_quoted(proposal.categories_file)}"]
-    if proposal.categories:
-        return [*([note.strip()] if note else []), *_wrapped("categories = [", map(_quoted, proposal.categories))]
-    unknown = not (proposal.is_known or proposal.note)
-    more = f"; for numbers {_HINTS['numeric']}; for boolean: no line" if unknown else ""
-    return [f"{'discover = true':<34} # or: {_HINTS[kind]}{more}"]
+def _note(proposal: Proposal) -> str:
+    """What to do with the line."""
+    if proposal.note:
+        return proposal.note
+    if proposal.bounds or proposal.categories or proposal.categories_file or proposal.kind in ("boolean", "time"):
+        return ""
+    if not proposal.is_known:
+        return "or a number, date or boolean: see above"
+    return "or low..high" if proposal.kind in NUMBER_KINDS else "or a | b | c"
 
 
 def _wrapped(begin: str, values: Iterable[str]) -> list[str]:
@@ -212,6 +242,11 @@ def _entry_of_image(name: str, shape: Sequence[int], *, note: str = "", fraction
     return f'[columns.{_quoted(name)}]\ntype = "image"\n{size}\n{bounds}\n'
 
 
+def _section_of_label(name: str) -> str:
+    hint = "# or: categories"
+    return f'[columns.{_quoted(name)}]\ntype = "categorical"\n{"discover = true":<34} {hint} = ["?", "?"]\n'
+
+
 def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | None]:
     """The entries, what they were made of, and the target: the labels beside pictures, where there is one such array."""
     shown, headers = "names, types and shapes", source.headers
@@ -220,7 +255,8 @@ def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | Non
         kinds = {
             name: _KINDS.get(dtype.kind) if len(shape) == 1 else None for name, (shape, dtype, _) in headers.items()
         }
-        return [entry_of(propose(name, kind)) for name, kind in kinds.items()], shown, None
+        listed = "".join(entry_of(propose(name, kind)) for name, kind in kinds.items())
+        return [f"[columns]\n{listed}"], shown, None
     # Beside a picture a schema holds coded columns only, and one picture.
     (n_rows, *shape), dtype, _ = headers[pictures[0]]
     entries, labels = [_entry_of_image(pictures[0], shape, fractions=dtype.kind == "f")], []
@@ -228,7 +264,7 @@ def _entries_of_arrays(source: NpzSource) -> tuple[list[str], str, Answers | Non
         if name != pictures[0]:
             is_label = shape_beside == (n_rows,) and kind.kind in "biuUS"
             labels += [name] if is_label else []
-            entries.append(entry_of(Proposal(name=name, kind="categorical" if is_label else None)))
+            entries.append(_section_of_label(name) if is_label else entry_of(Proposal(name=name, kind=None)))
     return entries, shown, Answers(target=labels[0]) if len(labels) == 1 else None
 
 
@@ -249,6 +285,8 @@ def _kind_of_arrow(kind: Any) -> Kind | None:
         return "numeric"
     if types.is_timestamp(kind) or types.is_date(kind):
         return "datetime"
+    if types.is_time(kind):
+        return "time"
     if types.is_nested(kind) or types.is_interval(kind) or isinstance(kind, pa.BaseExtensionType):
         return None
     return "categorical"

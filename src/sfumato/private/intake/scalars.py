@@ -7,7 +7,7 @@ and is never run. What is of no known type is missing.
 
 import math
 from collections.abc import Callable
-from datetime import date, datetime, timedelta, timezone, tzinfo
+from datetime import date, datetime, time, timedelta, timezone, tzinfo
 from decimal import MAX_EMAX, MAX_PREC, MIN_EMIN, Context, Decimal
 from fractions import Fraction
 from typing import Any
@@ -16,6 +16,8 @@ from zoneinfo import ZoneInfo
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+
+from sfumato.public.schema.clock import seconds_of, seconds_of_time
 
 Parser = Callable[[str], float]
 
@@ -72,6 +74,16 @@ def parse_date(text: str) -> float:
         return math.nan
 
 
+def parse_clock(text: str) -> float:
+    """A plain number of seconds, or the time of a day, as seconds since midnight.
+
+    >>> parse_clock("01:00"), parse_clock("3600"), parse_clock("noon")
+    (3600.0, 3600.0, nan)
+    """
+    number = parse_number(text)
+    return seconds_of(text) if math.isnan(number) else number
+
+
 def number_of(value: Any, parse: Parser = parse_number) -> float:
     """A value as a float, dates and durations in seconds, NaN where there is no number.
 
@@ -103,7 +115,7 @@ def number_of(value: Any, parse: Parser = parse_number) -> float:
         return (datetime.combine(_plain_date(value), datetime.min.time()) - _EPOCH).total_seconds()
     if issubclass(kind, timedelta):
         return timedelta.total_seconds(value)
-    return math.nan
+    return seconds_of_time(value) if kind is time else math.nan
 
 
 def text_of(value: Any) -> str | None:
@@ -133,6 +145,8 @@ def text_of(value: Any) -> str | None:
         return None
     if issubclass(kind, datetime):
         return _text_of_datetime(value)
+    if kind is time:
+        return time.isoformat(value)
     return _plain_date(value).isoformat() if issubclass(kind, date) else None
 
 

@@ -9,9 +9,11 @@ from typing import Any, NoReturn
 
 from sfumato.errors import PrivacyError, SchemaError
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.histories import HistorySource, person_schema, table_schema
 from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.persons import LimitedSource
 from sfumato.private.intake.places import local_path
+from sfumato.private.intake.places_of_tables import table_places
 from sfumato.private.intake.source import Source
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.stretches import stretches_of
@@ -55,18 +57,16 @@ class Sensitive:
 
         Args:
             data: a path, a folder, a glob, a URL or a list of these, a `Query`, a frame, a table, or a dict of arrays; see
-                docs/guide/where-data-lives.md.
+                docs/guide/where-data-lives.md. Of several tables a dict of these, a folder with a file for each, or a database.
             schema: what is public about the data, or the path of its file.
 
         Raises:
             SourceError: the file is missing, is not what its name says, or lacks a declared column.
         """
         schema = schema_of(schema)
-        path = local_path(data) if isinstance(data, str | os.PathLike) else None
-        seen = "" if path is None else fingerprint(path)
-        private_source = open_source(data, schema)
-        if path is not None and not isinstance(private_source, FilesSource):  # which looks at each of its files
-            private_source = Unchanged(private_source, path=path, seen=seen)
+        if schema.tables:
+            return cls(open_histories(data, schema), schema=schema)
+        private_source = _open_unchanging(data, schema)
         if schema.unit.person is not None:
             private_source = LimitedSource(private_source, person=schema.unit.person, max_rows=schema.unit.max_rows)
         return cls(private_source, schema=schema)
@@ -100,6 +100,26 @@ class Sensitive:
     __array__ = __dlpack__ = to_numpy = _refuse("an array")
     __dataframe__ = __arrow_c_stream__ = __arrow_c_array__ = to_pandas = _refuse("a table")
     __dict__ = property(_refuse("the insides"))  # what vars() looks up
+
+
+def _open_unchanging(data: Any, schema: Schema) -> Source:
+    """A source of one table. If its file is another one later, nothing is released."""
+    path = local_path(data) if isinstance(data, str | os.PathLike) else None
+    seen = "" if path is None else fingerprint(path)
+    private_source = open_source(data, schema)
+    if path is not None and not isinstance(private_source, FilesSource):  # which looks at each of its files
+        private_source = Unchanged(private_source, path=path, seen=seen)
+    return private_source
+
+
+def open_histories(data: Any, schema: Schema) -> HistorySource:
+    """A source for every table of a schema, each opened by itself."""
+    places = table_places(data, schema.table_names)
+    private_events = {t.name: _open_unchanging(places[t.name], table_schema(t)) for t in schema.tables}
+    if schema.persons is None:  # everybody whom the one table names is a person
+        return HistorySource(private_events[schema.tables[0].name], private_events, schema=schema)
+    private_persons = _open_unchanging(places[schema.persons], person_schema(schema))
+    return HistorySource(private_persons, private_events, schema=schema)
 
 
 def opened(data: Any, schema: Schema | str | Path | None) -> Sensitive:
@@ -166,6 +186,9 @@ def open_persons(sensitive: Sensitive, *, rows: int) -> Iterator[Batch]:
     if person is None:
         yield from open_batches(sensitive, rows=rows)
         return
+    if isinstance(source, HistorySource):
+        yield from source.batches(rows=rows)
+        return
     if not isinstance(source, LimitedSource):
         raise PrivacyError("nobody has told the persons of these rows apart. Open the data with Sensitive.read.")
 
@@ -213,13 +236,15 @@ def require_same_files(sensitive: Sensitive) -> None:
 
 def with_schema(sensitive: Sensitive, schema: Schema) -> Sensitive:
     """The same rows under a schema that says more of them, as a discovery leaves it."""
-    return Sensitive(_source_of(sensitive), schema=schema, before_reading=_before_of(sensitive))
+    source = _source_of(sensitive)
+    private_source = source.under(schema) if isinstance(source, HistorySource) else source
+    return Sensitive(private_source, schema=schema, before_reading=_before_of(sensitive))
 
 
 def with_key(sensitive: Sensitive, key: bytes) -> Sensitive:
     """The same data; where persons have more rows than they may, which of them count is drawn by this key."""
     source = _source_of(sensitive)
-    if not isinstance(source, LimitedSource):
+    if not isinstance(source, LimitedSource | HistorySource):
         return sensitive
     return Sensitive(source.keyed(key), schema=sensitive.schema, before_reading=_before_of(sensitive))
 
@@ -243,5 +268,6 @@ def count_rows(sensitive: Sensitive) -> int:
             'approximate rows = ... in schema.toml, or choose relation = "replace_one".'
         )
     # The last column that is no image is the cheapest to read.
-    name = next((c.name for c in reversed(schema.columns) if c.kind != "image"), schema.columns[0].name)
+    names = [c.name for c in schema.columns if c.kind != "image"] or [c.name for c in schema.columns]
+    name = names[-1] if names else str(schema.unit.person)
     return sum(len(private_raw[name]) for private_raw in _rows_of(sensitive).chunks([name], rows=65536))

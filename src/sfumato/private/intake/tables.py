@@ -217,8 +217,12 @@ def no_details(path: Path | RemotePath, what: str) -> AbstractContextManager[Non
 
 def require_distinct(names: Sequence[str], where: str) -> None:
     """Refuse a header in which a name does not say which column is meant."""
-    if len(set(names)) != len(names):
-        raise SourceError(f"{where} names a column twice in its header. Give each column its own name.")
+    first: dict[str, int] = {}
+    for at, name in enumerate(names, start=1):
+        if first.setdefault(name, at) != at:  # by their places: a header that is none may hold a row
+            raise SourceError(
+                f"{where} names a column twice in its header: columns {first[name]} and {at}. Give each column its own name."
+            )
 
 
 def open_binary(path: Path | RemotePath) -> Any:

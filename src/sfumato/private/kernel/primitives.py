@@ -11,7 +11,7 @@ from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.gaussian import rounded_gaussian
 from sfumato.private.kernel.persons import Together
 from sfumato.private.kernel.randomness import KeyStream, NoiseSource, is_own_and_secure
-from sfumato.public.certificate.certificate import Status
+from sfumato.public.certificate.randomness import Status
 from sfumato.public.plan.block import Dense, Outer
 from sfumato.public.plan.doors import Tensor
 from sfumato.public.plan.step import Step

@@ -10,7 +10,7 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato.errors import PrivacyError
-from sfumato.public.certificate.certificate import KNOWN_RANDOMNESS, SECRET_RANDOMNESS
+from sfumato.public.certificate.randomness import KNOWN_RANDOMNESS, SECRET_RANDOMNESS
 
 _ZEROS = memoryview(bytes(1 << 18))
 

@@ -7,7 +7,7 @@ from sfumato.private.kernel.arrays import Floats, Integers, Small, Values
 from sfumato.private.kernel.persons import Numbered, Persons
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.public.plan.block import Dense, Hot, Outer
-from sfumato.public.plan.plan import Plan
+from sfumato.public.plan.scaled import ScaledSteps
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch
 
@@ -20,7 +20,9 @@ def nothing(step: Step) -> Sums:
     return {b.name: np.zeros((2, b.width) if isinstance(b, Outer) else b.width, dtype=np.int64) for b in step.blocks}
 
 
-def add_rows(private_sums: Sums, private_rows: Numbered, *, step: Step, plan: Plan, primitives: RowPrimitives) -> None:
+def add_rows(
+    private_sums: Sums, private_rows: Numbered, *, step: Step, plan: ScaledSteps, primitives: RowPrimitives
+) -> None:
     """Add rows, each clipped by itself; where the step says so, the rows of each person are clipped together as well."""
     (rows, whose), unit, noise = private_rows, plan.unit, plan.noise_multiplier(step.name)
     persons = Persons(whose, bound=step.norm_of(unit), max_rows=unit.max_rows) if step.clips_persons(unit) else None
@@ -60,14 +62,14 @@ def _add_products(sums: Integers, u: Floats, v: Floats, group: Integers) -> None
             sums[:, g] += np.divmod(products, 2**clip.LIMB_BITS)
 
 
-def on_grid(private_sums: Sums, *, step: Step, plan: Plan) -> Sums:
+def on_grid(private_sums: Sums, *, step: Step, plan: ScaledSteps) -> Sums:
     """The sums in the units of their noise: products were added up on a finer grid."""
     fine = {block.name: block for block in step.blocks if isinstance(block, Outer)}
     units = {name: plan.units_per_one(step.name, name) for name in fine}
     return private_sums | {n: clip.outer_to_grid(private_sums[n], block=b, units=units[n]) for n, b in fine.items()}
 
 
-def row_integers(private_rows: Batch, *, step: Step, plan: Plan, primitives: RowPrimitives) -> Small:
+def row_integers(private_rows: Batch, *, step: Step, plan: ScaledSteps, primitives: RowPrimitives) -> Small:
     """Each row's own integers, all blocks side by side: what mixtures are made of."""
     parts: list[Values] = []
     for block, values in ((block, private_rows[block.name]) for block in step.blocks):

@@ -65,7 +65,7 @@ def rows_at_once(schema: Schema) -> int:
 
 
 def _rows_of(schema: Schema, *, cells: int, most: int) -> int:
-    width = sum(math.prod(column.shape) for column in schema.columns)
+    width = sum(math.prod(slot.column.shape) * math.prod(slot.places) for slot in schema.slots)
     return int(min(most, max(_LEAST_ROWS, 2 ** math.floor(math.log2(cells / width)))))
 
 
@@ -82,7 +82,7 @@ class Batches:
         self._prepared_names = set[str]()
         #: Sentences about how rows are kept, for whoever called the door.
         self.remarks = list[str]()
-        self._small = {column.name: kind for column in schema.columns if (kind := _smallest(column)) is not None}
+        self._small = {slot.name: kind for slot in schema.slots if (kind := _smallest(slot.column)) is not None}
 
     def row_map(self, per_record: PerRecord, *, most_rows: int = _MOST_ROWS) -> RowMap:
         """A map, tried on public rows."""
@@ -106,7 +106,10 @@ class Batches:
         private_rows = {name: values for name, values in private_rows.items() if name != person}
         if n_rows < self.rows:
             private_rows = {n: _filled(v, self.public[n][n_rows : self.rows]) for n, v in private_rows.items()}
-        private_piece = Piece(frozen(private_rows), n_rows, first, numbers)
+        return self.with_prepared(Piece(frozen(private_rows), n_rows, first, numbers))
+
+    def with_prepared(self, private_piece: Piece) -> Piece:
+        """A full batch with the prepared columns, which it does not have yet."""
         for name, row_map in self.maps:
             private_column = self.column(private_piece, name, row_map)
             private_piece = replace(private_piece, batch=frozen({**private_piece.batch, name: private_column}))

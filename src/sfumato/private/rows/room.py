@@ -10,7 +10,7 @@ from sfumato.private.rows.scratch import Place, Scratch
 from sfumato.public.schema.schema import Batch
 
 #: What one process keeps in memory. Whatever is more goes to scratch, so that memory stays flat whatever the data's size.
-MOST_BYTES = 1280 << 20
+MOST_BYTES = 896 << 20
 
 
 class Room:

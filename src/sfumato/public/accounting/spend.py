@@ -33,6 +33,10 @@ class Spend:
     def __add__(self, other: "Spend") -> "Spend":
         return Spend(self.mu_squared + other.mu_squared, self.failure + other.failure)
 
+    def or_else(self, other: "Spend") -> "Spend":
+        """What covers either of two, where every unit is in one of them only: parallel composition."""
+        return Spend(max(self.mu_squared, other.mu_squared), max(self.failure, other.failure))
+
     def fits(self, limit: "Spend") -> bool:
         """Whether both numbers are within both limits: a filter may not make up for one with the other."""
         return self.mu_squared <= limit.mu_squared and self.failure <= limit.failure

@@ -8,7 +8,7 @@ for anything else.
 import json
 import re
 from dataclasses import asdict, dataclass, replace
-from typing import Any, Literal
+from typing import Any
 
 import dp_accounting as dpa
 
@@ -19,6 +19,7 @@ from sfumato.public.certificate.claim import Claim, claim_of, exact_text
 from sfumato.public.certificate.layout import Section, as_html
 from sfumato.public.certificate.non_private import FORMAT as NON_PRIVATE_FORMAT
 from sfumato.public.certificate.non_private import NOT_A_CLAIM
+from sfumato.public.certificate.randomness import Status
 from sfumato.public.certificate.score import ScoreRecord
 from sfumato.public.certificate.software import SOFTWARE, installed_software
 from sfumato.public.certificate.statement import Statement
@@ -30,11 +31,6 @@ from sfumato.public.strict_json import parse_json, read_fields, types_of
 NAME = "certificate.json"
 FORMAT = "sfumato-certificate/3"
 FORMER_FORMATS = ("sfumato-certificate/1", "sfumato-certificate/2")
-Status = Literal["certified", "research", "non_private"]
-
-#: What a certificate says of the randomness: only the first can be certified.
-SECRET_RANDOMNESS = "AES-256-CTR keyed by the operating system"
-KNOWN_RANDOMNESS = "AES-256-CTR with a known seed"
 _MOST_SENTENCES = 100
 _VERSION = re.compile(r"[\w.+!-]{1,60}", flags=re.ASCII)
 

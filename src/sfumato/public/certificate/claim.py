@@ -1,7 +1,7 @@
 """The claim of a release in numbers, and the one sentence that follows from them."""
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 from sfumato.errors import SfumatoError, VerificationError
@@ -60,7 +60,7 @@ class Claim:
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the sentence for people who read the file."""
-        promise = {"epsilon": self.epsilon, "delta": self.delta, "unit": asdict(self.unit), "in_words": self.in_words}
+        promise = {"epsilon": self.epsilon, "delta": self.delta, "unit": self.unit.to_json(), "in_words": self.in_words}
         spent = {key: getattr(self, key) for key in ("accountant", "spent_epsilon", "numeric_error")}
         return {**promise, **spent}
 

@@ -83,12 +83,15 @@ class Statement:
 
     def signed_text(self) -> bytes:
         """What the signature is over: everything but itself."""
-        return canonical({"format": FORMAT, **asdict(self), "signature": None}).encode()
+        return canonical({"format": FORMAT, **self._plain(), "signature": None}).encode()
 
     def to_json(self) -> dict[str, Any]:
         """Plain values, with the sentences for people who read the file."""
-        body = json.loads(json.dumps(asdict(self)))  # lists for tuples
+        body = json.loads(json.dumps(self._plain()))  # lists for tuples
         return {"format": FORMAT, **body, "in_words": self.in_words}
+
+    def _plain(self) -> dict[str, Any]:
+        return {**asdict(self), "unit": self.unit.to_json()}
 
     @staticmethod
     def from_json(body: Any) -> "Statement":

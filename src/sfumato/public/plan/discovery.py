@@ -112,6 +112,29 @@ def plan_discovery(schema: Schema, columns: tuple[Column, ...], *, budget: Budge
     return found
 
 
+def refuse_in_vain(schema: Schema, *, budget: Budget) -> None:
+    """Refuse, before anything is spent, a discovery that needs more rows than the schema declares.
+
+    A text is let out as often as not if this many rows have it, and a number shows if this many rows lie in one cell: what
+    is rarer is found seldom even where all rows agree.
+    """
+    if schema.rows is None:
+        return
+    found = plan_discovery(schema, schema.unknown, budget=budget)
+    needed = {column.name: found.rows_of_a_category for column in found.texts}
+    if found.numbers:
+        stddev = {c.name: found.plan.noise_stddev(BOUNDS, c.name) for c in found.numbers}
+        needed |= {name: math.ceil(_largest_noise(noise, width=1)) for name, noise in stddev.items()}
+    lost = [name for name, rows in needed.items() if rows > schema.rows]
+    if lost:
+        listed = ", ".join(map(repr, lost))
+        raise BudgetError(
+            f"column{'s' * (len(lost) > 1)} {listed}: to be discovered at this budget, about {max(needed[n] for n in lost):,} rows "
+            f"must have one and the same value, and the schema declares rows = {schema.rows:,}. Declare bounds or categories, "
+            "leave the columns out, or use a larger epsilon. Nothing was spent."
+        )
+
+
 def event_to_book(planned: Plan | None, schema: Schema, budget: Budget) -> dpa.DpEvent:
     """What is charged beforehand: the plan, or where it is not known yet, a discovery and whatever may follow it."""
     if planned is not None:
@@ -184,7 +207,11 @@ def _rises_above_noise(noisy: Measured) -> NDArray[np.bool_]:
     active = np.zeros(_GRID_CELLS, dtype=bool)
     for width in (1, 4, 16):
         stretches = np.add.reduceat(noisy.values, np.arange(0, _GRID_CELLS, width))
-        # One stretch of noise in a thousand discoveries passes for mass.
-        largest_noise = noisy.stddev * math.sqrt(width) * float(stats.norm.isf(1e-3 / (3 * len(stretches))))
-        active |= np.repeat(stretches > largest_noise, width)[:_GRID_CELLS]
+        active |= np.repeat(stretches > _largest_noise(noisy.stddev, width=width), width)[:_GRID_CELLS]
     return active
+
+
+def _largest_noise(stddev: float, *, width: int) -> float:
+    """What a stretch of so many cells must exceed: one stretch of noise in a thousand discoveries passes for mass."""
+    n_stretches = math.ceil(_GRID_CELLS / width)
+    return stddev * math.sqrt(width) * float(stats.norm.isf(1e-3 / (3 * n_stretches)))

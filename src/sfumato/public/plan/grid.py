@@ -7,8 +7,6 @@ multiplier: in these units the whole contribution of a row has norm at most 2^20
 import math
 from bisect import bisect_right
 
-from scipy.special import log_ndtr, ndtri
-
 from sfumato.errors import PlanError
 from sfumato.public.plan.block import Block, Choice, Hot, Outer, Response, Votes
 
@@ -92,6 +90,8 @@ def truth_in_parts(block: Response, *, noise_multiplier: float) -> int:
     A pure response has epsilon = 2 share / noise_multiplier instead. The largest whole number that is private enough:
     docs/proofs/noisy-reports.md.
     """
+    from scipy.special import ndtri  # loaded where it is needed: most plans have no response
+
     allowed = _MARGIN * (2 * block.share if block.pure else math.sqrt(2 * block.share)) / noise_multiplier
 
     def needed(parts: int) -> float:
@@ -111,6 +111,8 @@ def _rate_in_units(block: Choice, *, noise_multiplier: float) -> float:
 
     Rounded down, so that the cost is never understated: docs/proofs/noisy-choice.md.
     """
+    from scipy.special import log_ndtr
+
     half = 0.5 / noise_multiplier
     units = math.floor(_MARGIN * NOISE_STDDEV * float(log_ndtr(half) - log_ndtr(-half)))
     if units < 1:

@@ -11,6 +11,7 @@ from sfumato.errors import PlanError
 from sfumato.public.accounting import Spent, calibrate, epsilon_of
 from sfumato.public.budget import Budget, PrivacyUnit
 from sfumato.public.plan import grid
+from sfumato.public.plan.scaled import ScaledSteps, noise_multiplier_of
 from sfumato.public.plan.step import Step
 
 _MOST_NUMBERS = 2**28  # 2 GB of sums
@@ -19,34 +20,17 @@ _MOST_ROWS = 2**34
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
-class Plan:
+class Plan(ScaledSteps):
     """Steps with a noise scale that meets the budget. `prior` is what was spent before, on discovery."""
 
     budget: Budget
-    unit: PrivacyUnit
-    steps: tuple[Step, ...]
-    scale: float
     event: dpa.DpEvent
     spent: Spent
 
-    def step(self, name: str) -> Step:
-        """The step of that name."""
-        for step in self.steps:
-            if step.name == name:
-                return step
-        raise PlanError(f"the plan has no step {name!r}. Planned: {', '.join(s.name for s in self.steps) or 'none'}.")
-
-    def noise_multiplier(self, name: str) -> float:
-        """Noise of one use of a step, in whitened units."""
-        return _noise_multiplier(self.step(name), steps=self.steps, scale=self.scale)
-
-    def units_per_one(self, name: str, block: str) -> float:
-        """How many grid units the value 1 of a block becomes."""
-        return grid.units_per_one(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
-
-    def noise_stddev(self, name: str, block: str) -> float:
-        """Noise on each entry of a block, in the block's own units."""
-        return grid.noise_stddev(self.step(name).block(block), noise_multiplier=self.noise_multiplier(name))
+    @property
+    def scaled(self) -> ScaledSteps:
+        """What rows are added up by, without what the whole costs."""
+        return ScaledSteps(unit=self.unit, steps=self.steps, scale=self.scale)
 
     def __repr__(self) -> str:
         names = ", ".join(step.name for step in self.steps)
@@ -129,7 +113,7 @@ def event_of(steps: Sequence[Step], *, scale: float, unit: PrivacyUnit, prior: d
     """What the accountant is told: what was spent before, then every step at the noise that the scale gives it."""
     events = [] if prior is None else [prior]
     for step in steps:
-        noise = _noise_multiplier(step, steps=steps, scale=scale)
+        noise = noise_multiplier_of(step, steps=steps, scale=scale)
         events.append(step.event(noise_multiplier=noise, unit=unit))
     return events[0] if len(events) == 1 else dpa.ComposedDpEvent(events)
 
@@ -147,8 +131,3 @@ def refuse_sampling(steps: Sequence[Step]) -> None:
             "a sampled mechanism cannot follow a discovery under one exact account. "
             "Declare bounds and categories in the schema, or discover them in a run of their own."
         )
-
-
-def _noise_multiplier(step: Step, *, steps: Sequence[Step], scale: float) -> float:
-    total = sum(other.share for other in steps)
-    return scale * math.sqrt(step.uses * total / step.share)

@@ -2,17 +2,15 @@
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
-
-import dp_accounting as dpa
-from dp_accounting import dp_event
-from scipy import stats
+from typing import TYPE_CHECKING, Any, NoReturn
 
 from sfumato.errors import PlanError
-from sfumato.public.accounting.events import EpsilonDeltaDpEvent
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.plan.block import Block, Choice, Dense, Outer, Response, Votes
 from sfumato.public.strict_json import read_fields, tagged, types_of
+
+if TYPE_CHECKING:
+    import dp_accounting as dpa
 
 _MOST_SAMPLED = 10_000  # rows of a person whose coins are accounted for one by one, in seconds
 
@@ -203,15 +201,21 @@ class Step:
             return 1.0
         return math.sqrt(sum(b.share * (2.0 if b.nonnegative else 4.0) for b in self.blocks))
 
-    def event(self, *, noise_multiplier: float, unit: PrivacyUnit) -> dpa.DpEvent:
+    def event(self, *, noise_multiplier: float, unit: PrivacyUnit) -> "dpa.DpEvent":
         """What the accountant is told: all uses of this step at this noise.
 
         docs/proofs/doors.md derives each line.
         """
+        import dp_accounting as dpa  # where it is needed: it takes a second, and processes that add up rows never ask
+
         single, count = self._single_event(noise_multiplier, unit)
         return single if count == 1 else dpa.SelfComposedDpEvent(single, count)
 
-    def _single_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+    def _single_event(self, noise: float, unit: PrivacyUnit) -> "tuple[dpa.DpEvent, int]":
+        import dp_accounting as dpa
+        from dp_accounting import dp_event
+        from scipy import stats
+
         rows = unit.max_rows
         if unit.relation == "replace_one":
             return self._replace_event(noise, unit)
@@ -241,7 +245,11 @@ class Step:
                     'private. Set relation = "replace_one".'
                 )
 
-    def _replace_event(self, noise: float, unit: PrivacyUnit) -> tuple[dpa.DpEvent, int]:
+    def _replace_event(self, noise: float, unit: PrivacyUnit) -> "tuple[dpa.DpEvent, int]":
+        import dp_accounting as dpa
+
+        from sfumato.public.accounting.events import EpsilonDeltaDpEvent
+
         rows = unit.max_rows
         if self.groups > 1:
             self._refuse(

@@ -13,11 +13,12 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import SchemaError
+from sfumato.public.schema.clock import DAY, MINUTE, clock_numbers, clock_texts, seconds_of, seconds_of_time
 from sfumato.public.schema.spectrogram import RATES, Spectrogram
 from sfumato.public.spelling import did_you_mean, hidden_character
 
-Kind = Literal["numeric", "integer", "datetime", "categorical", "ordinal", "boolean", "image"]
-NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime")
+Kind = Literal["numeric", "integer", "datetime", "time", "categorical", "ordinal", "boolean", "image"]
+NUMBER_KINDS: tuple[Kind, ...] = ("numeric", "integer", "datetime", "time")
 CODED_KINDS: tuple[Kind, ...] = ("categorical", "ordinal", "boolean")
 KINDS: tuple[Kind, ...] = (*NUMBER_KINDS, *CODED_KINDS, "image")
 
@@ -45,10 +46,15 @@ def bounds_of(column: str, kind: str, bounds: Sequence[Any]) -> tuple[float, flo
     A day as the upper bound ends with its last second, so that values of that day lie within.
     """
     low, high = (_bound_of(column, kind, side, clock=clock) for side, clock in zip(bounds, _DAY, strict=True))
-    return low, high
+    return low, high + DAY if kind == "time" and high < low else high
 
 
 def _bound_of(column: str, kind: str, value: Any, *, clock: time) -> float:
+    if kind == "time" and isinstance(value, str | time):
+        seconds = seconds_of(value) if isinstance(value, str) else seconds_of_time(value)
+        if not math.isnan(seconds):
+            return seconds
+        raise SchemaError(f'column {column!r}: bounds must be times of a day such as "06:30".')
     if isinstance(value, str) and kind == "datetime":
         with suppress(ValueError):
             value = date.fromisoformat(value) if len(value) <= len("2020-01-31") else datetime.fromisoformat(value)
@@ -73,6 +79,8 @@ class Column:
     of each is what a release writes.
     `special` numbers are codes and no amounts: 999 for "not asked". A row that holds one has the place of a missing value,
     and such rows are released as `special_as`, the first of them, unless missing values are declared besides.
+    A `time` is that of a day: its bounds are texts such as "22:00" and "06:00", across midnight too, or seconds; without them it is
+    the whole day. It is released as HH:MM, or with `seconds` as HH:MM:SS.
     `decimals` is how many a released number has. `depends_on` names the columns that this one is a function of;
     `depends_on_map` may say which: texts of their values and of this one's, for every combination.
     An image with `sound` is the spectrogram of a recording: seconds that are looked at, and the highest pitch in hertz.
@@ -105,6 +113,7 @@ class Column:
     depends_on: tuple[str, ...] = ()
     depends_on_map: tuple[tuple[str, ...], ...] = ()
     sound: tuple[float, ...] = ()
+    seconds: bool = False
 
     def __post_init__(self) -> None:
         """Refuse what cannot be clipped or mapped later: a row must never be the reason for an error."""
@@ -113,6 +122,8 @@ class Column:
                 " has a control or direction character in its name, with which a report would read otherwise than it is. "
                 "Rename the column in the data."
             )
+        if self.kind == "time" and self.bounds is None:
+            object.__setattr__(self, "bounds", (0.0, DAY - 1.0))
         if self.bounds is not None:  # floats always, so that equal schemas have equal digests
             if isinstance(self.bounds, str) or len(self.bounds) != 2:
                 self._refuse(": bounds must be (low, high).")
@@ -121,7 +132,7 @@ class Column:
             self._refuse(f" has type {self.kind!r}.{did_you_mean(self.kind, KINDS)} Use one of {', '.join(KINDS)}.")
         if self.kind == "boolean":
             object.__setattr__(self, "categories", ("false", "true"))
-        if self.discover and self.kind in ("boolean", "image"):
+        if self.discover and self.kind in ("boolean", "image", "time"):
             self._refuse(f" is {self.kind}: there is nothing to discover. Remove discover = true.")
         if self.kind in NUMBER_KINDS and not self.discover:
             self._check_bounds()
@@ -131,6 +142,8 @@ class Column:
             self._check_sound()
         if self.kind == "image":
             self._check_image()
+        if self.seconds and self.kind != "time":
+            self._refuse(f" is {self.kind}, and seconds belongs to a time of a day. Remove it.")
         self._check_words()
         self._check_special()
         self._check_decimals()
@@ -181,6 +194,8 @@ class Column:
     @property
     def released_bounds(self) -> tuple[float, float]:
         """The outermost numbers within the bounds that a released row can hold: whole ones, or with the declared decimals."""
+        if self.kind == "time":
+            return math.ceil(self.low / self._tick) * self._tick, math.floor(self.high / self._tick) * self._tick
         if self.kind in ("integer", "datetime"):
             return math.ceil(self.low), math.floor(self.high)
         if self.decimals is None:
@@ -189,6 +204,11 @@ class Column:
         low, high = round(self.low, self.decimals), round(self.high, self.decimals)
         low = low if low >= self.low else (math.floor(self.low * unit) + 1) / unit
         return low, high if high <= self.high else (math.ceil(self.high * unit) - 1) / unit
+
+    @property
+    def _tick(self) -> int:
+        """What a released time is a multiple of."""
+        return 1 if self.seconds else MINUTE
 
     def _check_words(self) -> None:
         for key, words in (("true", self.true_words), ("false", self.false_words)):
@@ -213,6 +233,10 @@ class Column:
         low, high = self.bounds
         if not (math.isfinite(low) and math.isfinite(high) and low < high):
             self._refuse(f" has bounds [{low}, {high}]: give two finite numbers, low before high.")
+        if self.kind == "time" and not (
+            0 <= low < DAY and self.released_bounds[0] < self.released_bounds[1] < low + DAY
+        ):
+            self._refuse(": bounds of a time must lie within a day and some minutes apart.")
 
     def _check_categories(self) -> None:
         if not self.categories:
@@ -290,6 +314,7 @@ class Column:
             "depends_on": self.depends_on or None,
             "depends_on_map": [list(entry) for entry in self.depends_on_map] or None,
             "sound": self.sound or None,
+            "seconds": self.seconds or None,
         }
         plain = {key: list(v) if isinstance(v, tuple) else v for key, v in given.items() if v is not None}
         special = {"special_as": self.special_as} if self.special else {}
@@ -326,6 +351,11 @@ class Column:
             return whole.astype("Int64") if self.missing else whole.astype("int64")
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
+        if self.kind == "time":
+            whole = (numbers / self._tick).round() * self._tick
+            return clock_texts(np.asarray(whole.clip(*self.released_bounds), np.float64), seconds=self.seconds).rename(
+                self.name
+            )
         if self.decimals is not None:
             numbers = numbers.round(self.decimals).clip(*self.released_bounds)
         return numbers if self.special_as is None else numbers.fillna(self.special_as)
@@ -340,5 +370,7 @@ class Column:
         if self.kind == "datetime":
             seconds = values.astype("datetime64[s]").astype("int64").to_numpy().astype(np.float64)
             return np.where(values.isna().to_numpy(), np.nan, seconds)
+        if self.kind == "time":
+            return clock_numbers(values, low=self.low)
         numbers = values.to_numpy(dtype=np.float64, na_value=np.nan)
         return numbers if self.special_as is None else np.where(numbers == self.special_as, np.nan, numbers)

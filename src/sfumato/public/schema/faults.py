@@ -128,8 +128,9 @@ def _line(lines: dict[Place, int], place: Place) -> int:
 
 
 def _section(place: Place) -> str:
-    """How the section of a place is written: [columns.age], or [dataset]."""
+    """How the section of a place is written: [columns.age], [tables.visits.columns.day], or [dataset]."""
     if place[:1] == ("rules",):
         return f", [[rules]] {int(place[1]) + 1}" if len(place) > 1 else ", [[rules]]"
-    names = place[:2] if place[:1] == ("columns",) else place[:1]
+    deep = {"columns": 2, "lookups": 2, "tables": 4 if place[2:3] == ("columns",) else 2}
+    names = place[: deep.get(place[0], 1)] if place else ()
     return f", [{'.'.join(names)}]" if names else ""

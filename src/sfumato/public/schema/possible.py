@@ -141,7 +141,7 @@ def _picked(domain: Domain, column: Column, rng: np.random.Generator) -> tuple[f
             return math.nan, domain
         low, high = domain.low, domain.high
         value = float(rng.choice([low, high, rng.uniform(low, high), rng.uniform(low, high)]))
-        digits = 0 if column.kind in ("integer", "datetime") else column.decimals
+        digits = 0 if column.kind in ("integer", "datetime", "time") else column.decimals
         if digits is not None:
             near = [
                 round(value, digits),

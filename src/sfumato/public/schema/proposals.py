@@ -23,15 +23,18 @@ _LONGEST_PHRASE = 3
 class Proposal:
     """A column as it may be declared. `kind` is None where no column can be of its type.
 
-    `bounds` is TOML. Without bounds or categories a column that needs them is to be discovered. `dropped` says why it had
-    better stay inside; `note` is for the person who completes the draft; `is_known` unless the kind is a guess as well.
+    `bounds` is TOML; `words` are how true and false, or a time, are spelled. Without bounds or categories a column that needs them is to
+    be discovered. `dropped` says why it had better stay inside; `note` is for the person who completes the draft; `is_known`
+    unless the kind is a guess as well.
     """
 
     name: str
     kind: Kind | None
     bounds: str = ""
     categories: tuple[str, ...] = ()
+    words: tuple[str, ...] = ()
     categories_file: str = ""
+    decimals: int | None = None
     missing: bool = False
     dropped: str = ""
     note: str = ""

@@ -26,5 +26,7 @@ def _encoded(values: "pd.Series[Any]", column: Column) -> NDArray[np.generic]:
         moments = pd.to_datetime(values)
         seconds = moments.to_numpy(dtype="datetime64[s]").astype(np.int64).astype(np.float64)
         return np.where(moments.isna(), np.nan, seconds)
+    if column.kind == "time":
+        return column.encode(values)
     numbers = pd.to_numeric(values).to_numpy(dtype=np.float64, na_value=np.nan)
     return np.where(np.isin(numbers, column.special), np.nan, numbers) if column.special else numbers

@@ -331,7 +331,7 @@ class Reading:
 
 def _digits(column: Column) -> float | None:
     """Decimals that a column is rounded to."""
-    if column.kind in ("integer", "datetime"):
+    if column.kind in ("integer", "datetime", "time"):
         return 0.0
     return None if column.decimals is None else float(column.decimals)
 

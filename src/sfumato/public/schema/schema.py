@@ -17,16 +17,19 @@ from sfumato.public.expressions.expression import Expression, read_expression
 from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.column import CODED_KINDS, KINDS, NUMBER_KINDS, Column, Kind
 from sfumato.public.schema.following import followed
+from sfumato.public.schema.lookups import Lookup
 from sfumato.public.schema.one_of import Groups, OneOf, groups_declared
 from sfumato.public.schema.ruled import Ruled, read_rules
 from sfumato.public.schema.rules import Rule, rules_declared
+from sfumato.public.schema.tables import EventTable, Slot, flat_tables, slots_of
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
 from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
 
-#: Rows in encoded form: numbers as float64 (NaN = missing), codes as int64 (last code = missing), images as float32.
+#: Rows in encoded form: numbers as float64 (NaN = missing), codes as int64 (last code = missing), images as float32. Of a
+#: table of events a person's row has as many values as there may be events, the first `#` of them real (`tables.py`).
 Batch = Mapping[str, NDArray[Any]]
 
 
@@ -42,6 +45,8 @@ class Schema:
     `one_of` and `at_most_one_of` list groups of yes-or-no columns of which exactly one, or at most one, is set in every row.
     `rules` are what every released row obeys. Columns that a formula gives are `computed`: they are neither read nor measured,
     and stand behind the others in released rows.
+    `lookups` are public tables that columns refer to. Where there are `tables` of events, the columns are those of the table of
+    `persons`, and `rows` is how many of these there are.
     """
 
     columns: tuple[Column, ...]
@@ -52,6 +57,9 @@ class Schema:
     at_most_one_of: Groups = ()
     rules: tuple[Rule, ...] = ()
     computed: tuple[Column, ...] = ()
+    persons: str | None = None
+    tables: tuple[EventTable, ...] = ()
+    lookups: tuple[Lookup, ...] = ()
 
     def __post_init__(self) -> None:
         for key in ("one_of", "at_most_one_of"):
@@ -60,10 +68,20 @@ class Schema:
         every = (*self.columns, *self.computed)
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
         faults = contradictions(
-            every, target=self.target, rows=self.rows, unit=self.unit, groups=groups, rules=self.rules
+            every,
+            target=self.target,
+            rows=self.rows,
+            unit=self.unit,
+            groups=groups,
+            rules=self.rules,
+            persons=self.persons,
+            tables=self.tables,
         )
         for fault in faults:  # the first; a file is told all of them when it is read
             raise SchemaError(fault.sentence)
+        hanging = tuple((table.name, table.max_rows) for table in self.flat)
+        if self.unit.tables != hanging:  # the unit says what hangs on a person, because a certificate must
+            object.__setattr__(self, "unit", replace(self.unit, tables=hanging))
         if self.rules:
             given = {one.column.name for one in self._ruled_of(every).computed}
             object.__setattr__(self, "columns", tuple(column for column in every if column.name not in given))
@@ -72,6 +90,7 @@ class Schema:
     def __repr__(self) -> str:
         target = "" if self.target is None else f", target {self.target!r}"
         rows = "" if self.rows is None else f", {self.rows:,} rows"
+        rows += "".join(f", table {table.name!r}" for table in self.tables)
         return f"<Schema: {len(self.columns)} column{'s' * (len(self.columns) > 1)}{target}{rows}>"
 
     def __getitem__(self, name: str) -> Column:
@@ -83,6 +102,21 @@ class Schema:
     def _by_name(self) -> dict[str, Column]:
         """The columns, so that asking each of 10,000 for itself does not look at all of them each time."""
         return {column.name: column for column in self.released}
+
+    @cached_property
+    def slots(self) -> tuple[Slot, ...]:
+        """All arrays of a batch."""
+        return tuple(slots_of(self.columns, self.flat))
+
+    @cached_property
+    def flat(self) -> tuple[EventTable, ...]:
+        """The tables of events as they stand in a person's row."""
+        return flat_tables(self.tables)
+
+    @property
+    def table_names(self) -> tuple[str, ...]:
+        """The tables that the data has: of persons, if they have one, and of events."""
+        return (*([] if self.persons is None else [self.persons]), *(table.name for table in self.tables))
 
     @property
     def images(self) -> tuple[Column, ...]:
@@ -161,12 +195,12 @@ class Schema:
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same schema."""
         columns = [column.to_json() for column in self.columns]
-        body: dict[str, Any] = {
-            "columns": columns,
-            "target": self.target,
-            "rows": self.rows,
-            "unit": self.unit.to_json(),
-        }
+        body: dict[str, Any] = {"columns": columns, "target": self.target, "rows": self.rows}
+        body["unit"] = self.unit.to_json()
+        if self.tables:
+            body |= {"persons": self.persons, "tables": [table.to_json() for table in self.tables]}
+        if self.lookups:
+            body["lookups"] = [lookup.to_json() for lookup in self.lookups]
         groups = {"one_of": self.one_of, "at_most_one_of": self.at_most_one_of}
         body |= {key: [list(group) for group in settled] for key, settled in groups.items() if settled}
         body |= {"computed": [column.to_json() for column in self.computed]} if self.computed else {}
@@ -194,7 +228,8 @@ class Schema:
     def to_toml(self) -> str:
         """Write a schema.toml; reading it back gives the same schema."""
         groups = self.one_of, self.at_most_one_of
-        return to_toml(Declared(self.released, self.target, self.rows, self.unit, *groups, self.rules))
+        declared = Declared(self.released, self.target, self.rows, self.unit, *groups, self.rules)
+        return to_toml(declared._replace(persons=self.persons, tables=self.tables, lookups=self.lookups))
 
 
 def schema_of(given: Schema | str | Path) -> Schema:

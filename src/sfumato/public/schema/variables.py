@@ -6,7 +6,7 @@ from sfumato.public.expressions.variables import Kind, Variable
 from sfumato.public.schema.column import Column, plain_word
 
 _KINDS: dict[str, Kind] = {
-    "numeric": "number", "integer": "number", "datetime": "date", "categorical": "text", "ordinal": "text",
+    "numeric": "number", "integer": "number", "datetime": "date", "time": "number", "categorical": "text", "ordinal": "text",
     "boolean": "truth",
 }  # fmt: skip
 
@@ -18,7 +18,7 @@ def variables_of(columns: Sequence[Column]) -> dict[str, Variable]:
             column.name,
             _KINDS[column.kind],
             *(column.bounds or (0.0, 0.0)),
-            is_whole=column.kind in ("integer", "datetime"),
+            is_whole=column.kind in ("integer", "datetime", "time"),
             words=column.categories if column.kind != "boolean" else (),
             is_ordered=column.kind == "ordinal",
             missing=column.missing,

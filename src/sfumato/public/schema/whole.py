@@ -10,6 +10,7 @@ from sfumato.public.schema.one_of import Groups, group_faults
 from sfumato.public.schema.possible import contradiction
 from sfumato.public.schema.ruled import read_rules
 from sfumato.public.schema.rules import Rule
+from sfumato.public.schema.tables import EventTable, table_faults
 from sfumato.public.spelling import did_you_mean, hidden_character
 
 
@@ -22,13 +23,16 @@ def contradictions(
     groups: Mapping[str, Groups],
     rules: Sequence[Rule] = (),
     unread: Sequence[str] = (),
+    persons: str | None = None,
+    tables: Sequence[EventTable] = (),
 ) -> Iterator[Fault]:
     """Everything that does not fit, of what is right by itself; `groups` are one-hot groups by their key.
 
     `unread` columns have faults of their own: they are there, and nothing more is known of them.
     """
     names = [*(column.name for column in columns), *unread]
-    if not names:
+    yield from table_faults(columns, persons=persons, tables=tables, key=None if unit is None else unit.person)
+    if not names and not tables:
         yield Fault((), "the schema has no columns. Declare at least one under [columns.NAME].")
     if len(set(names)) != len(names):
         yield Fault(("columns",), "the schema names a column twice. Declare each column once.")
@@ -52,7 +56,12 @@ def contradictions(
     grouped = [name for declared in groups.values() for group in declared for name in group]
     for name, sentence in dependence_faults(columns, target=target, grouped=grouped, unread=unread):
         yield Fault(("columns", name, "depends_on"), sentence)
-    if rules and not unread:
+    if rules and tables:
+        sentence = (
+            "rules hold in the rows of one table, and the schema has several. Take them out, or release one table."
+        )
+        yield Fault(("rules",), sentence)
+    elif rules and not unread:
         yield from _rule_faults(columns, rules, target, grouped)
     images = [column for column in columns if column.kind == "image"]
     others = [c for c in columns if c.kind != "image" and c.name != target and not c.is_coded]

@@ -8,7 +8,7 @@ from small_tables import TARGET
 
 from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.logistic import errors, probabilities
-from sfumato.mechanisms.table.target.classifier import learn_rule
+from sfumato.mechanisms.table.target.classifier import GeneratorRule, learn_rule
 from sfumato.mechanisms.table.target.correction import (
     CorrectionPrior,
     FullestBins,
@@ -190,6 +190,35 @@ def test_columns_that_hang_together_more_than_the_generator_knows_do_not_make_th
     assert after < before
     before, after = loss_after(radius=1e9)
     assert after > before + 0.5
+
+
+def test_a_column_that_the_rule_is_wrong_about_is_corrected_by_a_size_of_its_own() -> None:
+    """One column of sixty categories that the rule says nothing about, beside eight of which it knows all."""
+
+    def loss_after(*, by_column: bool) -> float:
+        rng = np.random.default_rng(1)
+        sizes = [60, *[8] * 8]
+        bins, settings = BinCodes(Layout(sizes)), replace(TARGET, sizes_by_column=by_column)
+        public, private = (np.stack([rng.integers(0, s, size=n) for s in sizes], axis=1) for n in (4_000, 12_000))
+        weights = [rng.normal(size=s) * (1.5 if s == 60 else 0.3) for s in sizes]
+        labels = drawn(sum(w[column] for w, column in zip(weights, private.T, strict=True))[:, None])
+        known = np.concatenate([np.zeros(60), *weights[1:], [0.0]])[None]
+        rule = GeneratorRule(bins, [np.arange(s) for s in sizes], known, None, np.arange(2), 3.0, -9.0)
+        standing, seen = (stand_ins(rule, at, np.full(len(at), 12_000 / len(at))) for at in (public, private))
+
+        def ask(corrections):
+            wrong = errors(probabilities(seen.corrected(corrections)), labels)
+            at_bins = np.bincount(seen.codes.ravel(), np.repeat(wrong[:, 0], len(sizes) + 1), minlength=bins.width)
+            noisy = at_bins + 60 * rng.standard_normal(len(at_bins))
+            return tuple(Measured(one, 60.0) for one in (noisy[None, :-1], noisy[-1:], np.zeros(1)))
+
+        prior = CorrectionPrior.of_rule(rule.additive, bins.layout, settings, runs=[])
+        unseen = np.zeros(bins.layout.width, dtype=np.bool_)
+        start = no_corrections(np.zeros(1), settings, width=bins.width)
+        taught = learn_corrections(ask, standing, start, settings, prior=prior, unseen=unseen, times=8)
+        return log_loss(seen.corrected(taught), labels)
+
+    assert loss_after(by_column=True) < loss_after(by_column=False) - 0.003
 
 
 def test_little_trust_turns_a_rule_away_from_differences_of_like_columns_and_keeps_it_as_steep() -> None:

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.target.labels import draw_labels
 
 
@@ -50,6 +51,19 @@ def test_every_category_has_as_many_labels_as_it_should(n_classes: int) -> None:
 
     assert worst(one_by_one) > 9
     assert worst(labels) < 4
+
+
+def test_two_columns_together_have_as_many_labels_as_they_should() -> None:
+    rng = np.random.default_rng(7)
+    scores, alike = rng.normal(size=(20_000, 1)), rng.integers(0, 10, size=(20_000, 4)).astype(np.int32)
+    p = 1 / (1 + np.exp(-scores[:, 0]))
+
+    def off(settings: SamplingSettings) -> float:
+        rates, rows = np.array([1 - p.mean(), p.mean()]), np.arange(20_000)
+        labels = draw_labels(scores, rates, np.random.default_rng(0), alike=alike, same=rows, settings=settings)
+        return float(np.abs(np.bincount(10 * alike[:, 1] + alike[:, 3], weights=labels - p)).mean())
+
+    assert off(SamplingSettings()) < 0.6 * off(SamplingSettings(balances_pairs=False))
 
 
 @pytest.mark.slow

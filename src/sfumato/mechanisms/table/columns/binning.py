@@ -119,7 +119,7 @@ def _cut_once(mass: Floats, *, least: float, most: int) -> Integers:
     return np.asarray((np.cumsum(~small) - 1)[bin_of])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _starts_of_bins(mass: Floats, alone: Flags, least: float, even: float, rest: float) -> Flags:
     """Where a bin begins, but the first: at and after what stands alone, and wherever enough of the `rest` lies before."""
     starts = np.zeros(len(mass) + 1, dtype=np.bool_)

@@ -57,7 +57,7 @@ def _may_be_equal(first: Feature, second: Feature) -> bool:
     one, other = first.cells.column, second.cells.column
     shared = min(one.high, other.high) - max(one.low, other.low)
     narrower = min(one.high - one.low, other.high - other.low)
-    return (one.kind == "datetime") == (other.kind == "datetime") and shared > narrower / 2
+    return all((one.kind == kind) == (other.kind == kind) for kind in ("datetime", "time")) and shared > narrower / 2
 
 
 def most_compared(n_pairs: int, sizes: SumSizes, *, share: float, rows: float, mu: float) -> int:

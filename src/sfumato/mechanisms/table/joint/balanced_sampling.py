@@ -28,7 +28,7 @@ def balanced_walk(
     return np.asarray(_walk(p, small, starts, rng.random(len(p)), settings.balance, settings.most_tilt))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _walk(
     p: NDArray[Any], codes: NDArray[Any], starts: NDArray[Any], uniform: NDArray[Any], balance: float, most_tilt: float
 ) -> NDArray[Any]:
@@ -92,7 +92,7 @@ def _parts(cells: Integers, most: int) -> Integers:
     return np.asarray((middle / len(cells) * most).astype(np.int64)[at])
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _exchanged(errors: NDArray[Any], codes: NDArray[Any], starts: NDArray[Any], offers: NDArray[Any]) -> NDArray[Any]:
     """Two rows exchange their errors where the sums of all parts are closer to zero then, relative to the parts' rows."""
     n_rows, n_codes = codes.shape

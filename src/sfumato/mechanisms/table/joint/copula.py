@@ -20,6 +20,7 @@ from sfumato.mechanisms.table.columns.shortened_persons import Number, regained
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.budget import PrivacyUnit
+from sfumato.public.machine.threads import in_threads
 
 
 @dataclass(frozen=True)
@@ -197,7 +198,7 @@ def _shortening(matrix: Floats, scores: NormalScores, settings: JointSettings) -
         return _Shortening(1.0, 1.0, np.zeros(0))
     n_rows = int(np.clip(settings.simulated // k, *settings.simulated_rows))
     quantiles = ndtr(np.random.default_rng(0).standard_normal((n_rows, k)) @ np.linalg.cholesky(matrix).T)
-    rows = np.stack([along.at(column) for along, column in zip(scores.of_all, quantiles.T, strict=True)], axis=1)
+    rows = np.stack(in_threads(lambda j: scores.of_all[j].at(quantiles[:, j]), range(k)), axis=1)
     rows *= np.random.default_rng(1).random(rows.shape) <= np.array([along.known for along in scores.of_all])
     square = (rows**2).sum(axis=1)
     short = rows * np.minimum(1.0, np.sqrt(scores.longest_square / np.maximum(square, 1e-12)))[:, None]

@@ -124,7 +124,7 @@ def _ends_of_runs(columns: Integers) -> Integers:
     return np.append(1 + np.flatnonzero(~goes_on), len(columns))
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator,unused-ignore]
+@numba.njit(cache=True, nogil=True)  # type: ignore[untyped-decorator,unused-ignore]
 def _places(
     levels: NDArray[np.int32],
     halves: NDArray[np.int32],

@@ -17,6 +17,7 @@ from sfumato.mechanisms.table.joint.pairs import Levels
 from sfumato.mechanisms.table.joint.spanning_tree import Link
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
+from sfumato.public.machine.threads import in_threads
 
 
 def population_rows(private_rows: float, settings: JointSettings) -> int:
@@ -73,9 +74,13 @@ class Population:
         return np.asarray(weights_at(codes, self.weights, size) / float(self.weights.sum()))
 
 
-def draw_along(line: Line, table: Floats, at: Integers, quantile: Floats, rng: np.random.Generator) -> Integers:
-    """A bin for each row, at the quantile of the table's row `at`; missing ones by chance, whatever the quantile."""
-    known = np.asarray(line.known[draw_each(table[:, line.known], at, quantile)])
+def draw_known(line: Line, table: Floats, at: Integers, quantile: Floats) -> Integers:
+    """A bin for each row that is not the missing one, at the quantile of the table's row `at`."""
+    return np.asarray(line.known[draw_each(table[:, line.known], at, quantile)])
+
+
+def with_missing(known: Integers, line: Line, table: Floats, at: Integers, rng: np.random.Generator) -> Integers:
+    """The same bins, but for missing ones by chance, whatever the quantile."""
     if not line.has_missing:
         return known
     last = line.order[-1]
@@ -99,8 +104,9 @@ def first_population(
             gauss[mine] = gauss[mine] @ np.linalg.cholesky(correlation[c]).T
     quantiles = ndtr(gauss)
     rows = np.zeros((n_rows, len(joints)), dtype=np.int64)
+    known = in_threads(lambda j: draw_known(lines[j], joints[j], labels, quantiles[:, j]), range(len(joints)))
     for j, (joint, line) in enumerate(zip(joints, lines, strict=True)):
-        rows[:, j] = draw_along(line, joint, labels, quantiles[:, j], rng)
+        rows[:, j] = with_missing(known[j], line, joint, labels, rng)
     weights = (rates / np.maximum(odds, 1e-300))[labels]
     return Population(labels, rows, weights / weights.sum(), gauss)
 
@@ -120,16 +126,21 @@ def with_links(
     beyond all rows, at the level of `levels`, and brought to what the class has in either of them.
     """
     rows, rng = before.rows.copy(), np.random.default_rng(1)
-    for j, parent, link in _from_the_roots(len(joints), links):
-        if link is None:
-            continue
+    drawn = [(j, parent, link) for j, parent, link in _from_the_roots(len(joints), links) if link is not None]
+
+    def given_and_left(at: tuple[int, int, Link]) -> tuple[Floats, Floats]:
+        """The table of a column for every class and bin of the parent, and what is left of its quantile beyond the parent's."""
+        j, parent, link = at
         table = link.given(parent)
         more = _dependence_by_class(before, levels, parent, j, n_classes=len(joints[j]), chance=settings.tree_chance)
         by_class = fit_margins(table * more, joints[parent], joints[j], rounds=settings.margin_rounds)
-        given = by_class.reshape(-1, table.shape[1])
         own = correlation[before.labels, j, parent]
         left = (before.gauss[:, j] - own * before.gauss[:, parent]) / np.sqrt(1 - np.minimum(own**2, 0.98))
-        rows[:, j] = draw_along(lines[j], given, before.labels * len(table) + rows[:, parent], ndtr(left), rng)
+        return by_class.reshape(-1, table.shape[1]), ndtr(left)
+
+    for (j, parent, _), (given, left) in zip(drawn, in_threads(given_and_left, drawn), strict=True):
+        at = before.labels * (len(given) // len(joints[j])) + rows[:, parent]
+        rows[:, j] = with_missing(draw_known(lines[j], given, at, left), lines[j], given, at, rng)
     return Population(before.labels, rows, before.weights, before.gauss)
 
 

@@ -32,6 +32,7 @@ class JointSettings:
     rare_settled: float = 1e-4  #: they end where less than this is gained in the log-likelihood
     rare_outermost: float = 1e-4  #: normal scores of the ends are those of this part of all rows
 
+    counts_exceptions: bool = True  #: exceptions of scarce classes are counted in the place of gradients
     scarce_below: float = 2.5  #: one of several classes is scarce below so many deviations of a bin's count (zoo)
     scarce_part: float = 0.005  #: part of the rows that exceptional bins of a column have (zoo: .05, .02, .005)
     scarce_exceptions: float = 3.0  #: columns in which a row is an exception before it counts for less (judgement)

@@ -13,6 +13,10 @@ class SamplingSettings:
     rate_rounds: int = 200  #: rounds in which intercepts are brought to the rates of the classes
     rate_rows: int = 50_000  #: rows that show which intercepts keep these rates, where a part of the table is drawn
     score_intervals: int = 64  #: intervals of scores within which labels are balanced
+    balances_pairs: bool = True  #: labels are balanced in pairs of columns too
+    pair_columns: int = 12  #: labels are balanced in every two of these columns, which say most of them
+    pair_parts: int = 10  #: parts of either, at most
+    pair_rows: float = 50.0  #: rows of the rarest class for each combination of two parts, on average
 
     exchanges_errors: bool = True  #: errors of a number are exchanged among like rows, where rows are few
     exchange_parts: tuple[int, ...] = (4, 16)  #: parts of a column in which errors should add up to zero

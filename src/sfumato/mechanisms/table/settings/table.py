@@ -52,6 +52,7 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "differences": {"sizes.compares_columns": False},
     "codes": {"sizes.counts_codes": False},
     "recount of a rare class": {"joint.recounts_rare": False},
+    "exceptions of scarce classes": {"joint.counts_exceptions": False},
     "moments": _shares("moments"),
     "pairs": _shares("pairs", "contrasts", "links"),
     "contrasts": _shares("contrasts"),
@@ -63,8 +64,10 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "corrections": {"target.corrections": False},
     "corrections of columns": {"target.corrects_columns": False},
     "correction of all columns": {"target.corrects_all": False},
+    "sizes of corrections by column": {"target.sizes_by_column": False},
     "size of a number's errors": {"target.scales_errors": False},
     "steeper scores of a rare class": {"target.steepens_rare": False},
     "balanced sampling": {"sampling.balances_rows": False},
+    "balanced pairs": {"sampling.balances_pairs": False},
     "exchanged errors": {"sampling.exchanges_errors": False},
 }

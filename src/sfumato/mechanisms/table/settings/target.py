@@ -35,6 +35,8 @@ class TargetSettings:
     prior_column: float = 0.5  #: size of a column's correction before it is learned
     prior_sizes: tuple[float, float] = (0.02, 2.0)  #: the range of these sizes
     prior_settled: float = 2.0  #: so many corrections must be settled before a size is learned
+    sizes_by_column: bool = True  #: the bins of each column have a size of their own; off: all have one
+    prior_pooled: float = 5.0  #: columns are of one size, as surely as if so many corrections had shown it
     corrects_columns: bool = True  #: a correction has a part for every column as a whole
     corrects_all: bool = True  #: and a part for all columns together
     fullest_few: float = 0.03  #: part of the rows that may differ from the fullest bins in fewer columns than assumed

@@ -119,11 +119,13 @@ def fullest_bins(margins: Sequence[Floats], population: Population, *, few: floa
 class CorrectionPrior:
     """What is assumed of corrections before any gradient: independent Gaussians of mean zero.
 
-    `alike` is the precision of the bins' parts, of size one; the last is how far to believe the trees. `curves` are, by
-    class and column, the rule's weights of the column's bins; after all columns, their sum.
+    `alike` is the precision of the bins' parts, of size one; the last is how far to believe the trees. `column_of` is the
+    column of each, whose parts are of one size; the intercept is a column of its own. `curves` are, by class and column, the
+    rule's weights of the column's bins; after all columns, their sum.
     """
 
     alike: Floats
+    column_of: Integers
     curves: Floats
     settings: TargetSettings
 
@@ -143,7 +145,12 @@ class CorrectionPrior:
         if not settings.corrects_all:
             curves = curves[:, :-1]
         alike = _alike_along(runs, width=width + 1, precision_between=settings.prior_neighbours)
-        return CorrectionPrior(alike, curves, settings)
+        return CorrectionPrior(alike, np.append(column_of, [n_columns, n_columns]), curves, settings)
+
+    def first_sizes(self) -> Floats:
+        """Of the bins' parts of every column, and of the columns' parts, before any gradient."""
+        of_columns = np.full(int(self.column_of.max()) + 1, self.settings.prior_bin)
+        return np.append(of_columns, self.settings.prior_column)
 
     def corrections(self, c: int, amounts: Floats) -> Floats:
         """The sum of all parts of a class, each by its amount: those of bins, then those of columns."""
@@ -152,21 +159,33 @@ class CorrectionPrior:
 
     def precision(self, sizes: Floats) -> Floats:
         """Of the amounts of all parts, given their sizes."""
-        of_bins = self.alike / sizes[0] ** 2
+        size = sizes[self.column_of]
+        of_bins = self.alike / np.outer(size, size)
         of_bins[-1, -1] = (self.settings.tree_believed * self.settings.tree_farthest) ** -2
-        return np.asarray(linalg.block_diag(of_bins, np.eye(self.curves.shape[1]) / sizes[1] ** 2))
+        return np.asarray(linalg.block_diag(of_bins, np.eye(self.curves.shape[1]) / sizes[-1] ** 2))
 
     def learned(self, sizes: Floats, amounts: Floats, covariance: Floats) -> Floats:
-        """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992)."""
-        n_bins = len(self.alike)
-        kinds = (slice(0, n_bins - 1), self.alike[:-1, :-1]), (slice(n_bins, None), np.eye(self.curves.shape[1]))
+        """The sizes that go best with the amounts, by how many of these are settled (MacKay, "Bayesian interpolation", 1992).
+
+        A category of many values may be all that the rule is wrong about: the bins of each column have a size of their own,
+        about the one that all columns show.
+        """
+        n_bins, known = len(self.alike), self.settings.prior_settled
+        bins, columns = slice(0, n_bins - 1), slice(n_bins, None)
+        alike, column_of, size = self.alike[bins, bins], self.column_of[bins], sizes[self.column_of[bins]]
+        unsettled = (alike * covariance[bins, bins]).sum(axis=1) / size**2
+        settled = np.bincount(column_of, weights=1 - unsettled)
+        energy = np.bincount(column_of, weights=amounts[bins] * (alike @ amounts[bins]))
         new = sizes.copy()
-        for i, (kind, alike) in enumerate(kinds):
-            settled = len(alike) - float((alike * covariance[kind, kind]).sum()) / sizes[i] ** 2
-            if settled > self.settings.prior_settled:
-                energy = float(amounts[kind] @ alike @ amounts[kind])
-                new[i] = np.clip(np.sqrt(energy / settled), *self.settings.prior_sizes)
-        return new
+        if settled.sum() > known:
+            pooled = self.settings.prior_pooled
+            common = np.clip(energy.sum() / settled.sum(), *np.square(self.settings.prior_sizes))
+            own = (energy + pooled * common) / (np.maximum(settled, 0.0) + pooled)
+            new[:-1] = np.sqrt(own if self.settings.sizes_by_column else common)
+        settled_columns = self.curves.shape[1] - float(np.trace(covariance[columns, columns])) / sizes[-1] ** 2
+        if settled_columns > known:
+            new[-1] = np.sqrt(float(amounts[columns] @ amounts[columns]) / settled_columns)
+        return np.clip(new, *self.settings.prior_sizes)
 
 
 def _alike_along(runs: Sequence[tuple[int, int]], *, width: int, precision_between: float) -> Floats:
@@ -193,7 +212,7 @@ def learn_corrections(
 
     `unseen` are the bins' weights for which no gradient is given: it follows from the others.
     """
-    now, sizes = start, np.tile((settings.prior_bin, settings.prior_column), (len(start), 1))
+    now, sizes = start, np.tile(prior.first_sizes(), (len(start), 1))
     measured: list[tuple[Floats, Floats, Floats]] = []
     for t in range(1, times + 1):
         bins, everywhere, trees = ask(now)

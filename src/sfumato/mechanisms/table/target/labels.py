@@ -4,7 +4,9 @@ A class that has too few rows for gradients gets steeper scores: where noise hid
 distinguish it from the others, and from few labels that look like chance a learner learns chance.
 """
 
-from dataclasses import dataclass, field
+import math
+from dataclasses import dataclass, field, replace
+from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
@@ -45,7 +47,8 @@ def draw_labels(
     interval of a number, of one interval of scores, about as many have a label as should; rows of the `same` kind share
     everything. That leaves a learner less chance to mistake for a rule, above all in large categories. Where the rarest
     class has fewer rows than there are categories and intervals, it is balanced among coarser parts of them; where it
-    has not even two rows for each column, rows with like scores alone share the chance.
+    has not even two rows for each column, rows with like scores alone share the chance. Rows that are alike in two
+    columns share it too, in coarse parts of both: a learner looks at them next.
     """
     settings = settings or SamplingSettings()
     p = expected_labels(scores, rates, rounds=settings.rate_rounds)
@@ -54,14 +57,36 @@ def draw_labels(
         return systematic_labels(p, rng)
     place = np.empty(len(p), dtype=np.int64)
     place[score_order(p)] = np.arange(len(p))
+    weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
+    in_pairs = _pairs_of(alike, p, weight, settings, rarest=rarest)
     if count_distinct(alike, alike.max(axis=0)) < rarest:
         interval = place * settings.score_intervals // len(p)
     else:
-        weight = (p / np.maximum(p.mean(axis=0), 1e-12)).sum(axis=1)  # every class counts alike, however rare it is
         alike = np.stack([_parts(codes, weight, int(rarest / n_columns)) for codes in alike.T], axis=1, dtype=np.int32)
         interval = _parts(place, weight, min(settings.score_intervals, int(rarest)))
-    more = (codes.astype(np.int32) for codes in (same, interval))
-    return balanced_walk(p, np.column_stack([alike, *more]), rng, settings)
+    alone = np.column_stack([alike, *(codes.astype(np.int32) for codes in (same, interval))])
+    # Pairs come on top: single columns are balanced as firmly as without them.
+    firmly = replace(settings, balance=settings.balance * (1 + len(in_pairs) / alone.shape[1]))
+    return balanced_walk(p, np.column_stack([alone, *in_pairs]), rng, firmly)
+
+
+def _pairs_of(
+    alike: NDArray[np.int32], p: Floats, weight: Floats, settings: SamplingSettings, *, rarest: float
+) -> list[NDArray[np.int32]]:
+    """Where each row lies in every two of the columns that say most of the label, each in parts; few parts where rows are few."""
+    size = min(settings.pair_parts, math.isqrt(int(rarest / settings.pair_rows)))
+    if size < 2 or not settings.balances_pairs:
+        return []
+    parts = [_parts(codes, weight, size).astype(np.int32) for codes in alike.T]
+    most = sorted(parts, key=lambda part: -_spread(part, p))[: settings.pair_columns]
+    return [left * size + right for left, right in combinations(most, 2)]
+
+
+def _spread(part: NDArray[np.int32], p: Floats) -> float:
+    """How far the chances of the classes differ from part to part: the mean square, each class in its own rate."""
+    rows, mean = np.maximum(np.bincount(part), 1), p.mean(axis=0)
+    sums = np.stack([np.bincount(part, weights=of_class) for of_class in p.T], axis=1)
+    return float((rows[:, None] * (sums / rows[:, None] - mean) ** 2 / np.maximum(mean, 1e-12)).sum())
 
 
 def _parts(codes: NDArray[np.integer], weight: Floats, most: int) -> Integers:

@@ -1,0 +1,321 @@
+"""Persons with histories, scored: how near released tables are to real ones, and what they teach about real persons.
+
+python benchmarks/relational.py liver hospital shop --seeds 0 1 2 3 4 > benchmarks/results/relational.jsonl
+
+Half of what is scored needs known truth: the hospital and the shop are drawn here. The liver study is read from SFUMATO_DATA.
+Persons are split 70 to 30, seed 0; a release sees the first part, and every score is taken against the second.
+"""
+
+import argparse
+import json
+import os
+import resource
+import time
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+from sklearn.linear_model import Ridge
+from sklearn.metrics import log_loss, r2_score, roc_auc_score
+from zoo.histories import HOSPITAL, SHOP, Tables, hospital, shop
+
+import sfumato as sf
+from sfumato.learn.boosted_trees import boosting
+
+LIVER = """
+[dataset]
+target = "died"
+rows = 12000
+[tables.persons]
+key = "person"
+[tables.persons.columns.age]
+type = "integer"
+bounds = [18, 100]
+[tables.persons.columns.male]
+type = "boolean"
+[tables.persons.columns.weight]
+type = "numeric"
+bounds = [30, 200]
+decimals = 1
+missing = true
+[tables.persons.columns.height]
+type = "integer"
+bounds = [120, 220]
+missing = true
+[tables.persons.columns.bmi]
+type = "numeric"
+bounds = [10, 90]
+missing = true
+[tables.persons.columns.follow_up_days]
+type = "integer"
+bounds = [0, 7500]
+[tables.persons.columns.died]
+type = "boolean"
+[tables.events]
+parent = "persons"
+order = "day"
+kind = "kind"
+max_rows = 60
+[tables.events.columns.day]
+type = "integer"
+bounds = [-7500, 7500]
+[tables.events.columns.kind]
+type = "categorical"
+categories = ["hdl", "sbp", "fib4", "smoke"]
+[tables.events.columns.value]
+type = "numeric"
+bounds = [0, 300]
+decimals = 2
+"""
+
+
+def liver() -> Tables:
+    """A follow-up study of fatty liver disease."""
+    folder = Path(os.environ["SFUMATO_DATA"])
+    persons = pd.read_parquet(folder / "liver_persons.parquet").assign(
+        male=lambda t: t["male"].astype(bool), died=lambda t: t["died"].astype(bool)
+    )
+    labs = pd.read_parquet(folder / "liver_labs.parquet").rename(columns={"days": "day", "test": "kind"})
+    return {"persons": persons, "events": labs.assign(kind=labs["kind"].astype(str))}
+
+
+DATASETS = {"liver": LIVER, "hospital": HOSPITAL, "shop": SHOP}
+
+
+def tables_of(name: str) -> tuple[sf.Schema, Tables, Tables]:
+    """A schema, the tables to release and those of other persons."""
+    rng = np.random.default_rng(0)
+    tables = liver() if name == "liver" else hospital(rng) if name == "hospital" else shop(rng)
+    schema = sf.Schema.parse(DATASETS[name])
+    events = tables["events"].sort_values(["person", "day"], kind="stable").reset_index(drop=True)
+    value = schema.tables[0]["value"]
+    events["value"] = events["value"].clip(value.low, value.high)
+    events = events[events.groupby("person").cumcount() < schema.tables[0].max_rows]
+    people = np.random.default_rng(0).permutation(tables["persons"]["person"].to_numpy())
+    seen = set(people[: round(0.7 * len(people))].tolist())
+    split = {}
+    for part in (True, False):
+        split[part] = {
+            "persons": tables["persons"][tables["persons"]["person"].isin(seen) == part].reset_index(drop=True),
+            "events": events[events["person"].isin(seen) == part].reset_index(drop=True),
+        }
+    return schema, split[True], split[False]
+
+
+def tvd(a: pd.Series, b: pd.Series) -> float:
+    """Half the distance of two distributions of anything."""
+    x, y = a.value_counts(normalize=True), b.value_counts(normalize=True)
+    return float(0.5 * x.sub(y, fill_value=0.0).abs().sum())
+
+
+class Binned:
+    """Values as codes: numbers by the quantiles of real ones."""
+
+    def __init__(self, real: Tables, schema: sf.Schema, parts: int) -> None:
+        self.schema, self.parts = schema, parts
+        self.edges = {}
+        for table, columns in (("persons", schema.columns), ("events", schema.tables[0].columns)):
+            for column in columns:
+                if column.is_number:
+                    values = real[table][column.name].dropna()
+                    self.edges[table, column.name] = np.unique(np.quantile(values, np.arange(1, parts) / parts))
+
+    def __call__(self, table: str, name: str, values: pd.Series) -> pd.Series:
+        """The code of every value, as a text."""
+        if (table, name) not in self.edges:
+            return values.astype(str).str.lower()
+        numbers = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
+        codes = np.searchsorted(self.edges[table, name], numbers, side="right").astype(object)
+        codes[np.isnan(numbers)] = "missing"
+        return pd.Series(codes, index=values.index).astype(str)
+
+
+def described(tables: Tables, schema: sf.Schema, cut: Binned) -> dict[str, pd.Series]:
+    """Everything whose distribution is compared, by name."""
+    persons, events = tables["persons"], tables["events"]
+    number = events.groupby("person").size().reindex(persons["person"]).fillna(0).astype(int).to_numpy()
+    out = {"number": pd.Series(number)}
+    joined = events.merge(persons, on="person", how="inner", suffixes=("", " of person"))
+    for column in schema.columns:
+        own = cut("persons", column.name, persons[column.name])
+        out[f"parent {column.name}"] = own
+        out[f"group {column.name}"] = (
+            own.reset_index(drop=True) + "/" + pd.Series(np.minimum(number, 60) // 3).astype(str)
+        )
+        for event in schema.tables[0].columns:
+            both = (
+                cut("persons", column.name, joined[column.name]) + "/" + cut("events", event.name, joined[event.name])
+            )
+            out[f"pair {column.name} {event.name}"] = both
+    for event in schema.tables[0].columns:
+        out[f"child {event.name}"] = cut("events", event.name, events[event.name])
+    same = (events["person"].to_numpy()[1:] == events["person"].to_numpy()[:-1]) if len(events) else np.zeros(0, bool)
+    sort = events["kind"].astype(str).str.lower() + ":" + cut("events", "value", events["value"])
+    out["consecutive"] = pd.Series((sort.to_numpy()[:-1] + ">" + sort.to_numpy()[1:])[same])
+    out["kinds"] = pd.Series(
+        (events["kind"].astype(str).to_numpy()[:-1] + ">" + events["kind"].astype(str).to_numpy()[1:])[same]
+    )
+    gap = np.diff(events["day"].astype(float))[same]
+    out["gap"] = pd.Series(gap)
+    return out
+
+
+def sibling_correlations(tables: Tables) -> dict[str, tuple[int, float, float]]:
+    """For every sort the pairs there are, and the correlation of the ranks of two values of one person: next ones, any ones."""
+    found = {}
+    for kind, events in tables["events"].groupby(tables["events"]["kind"].astype(str)):
+        if events["value"].nunique() < 5:
+            continue
+        ranks = pd.Series(events["value"].rank(pct=True).to_numpy(), index=events["person"].to_numpy())
+        pairs = pd.DataFrame({"p": ranks.index, "x": ranks.to_numpy()})
+        pairs["y"] = pairs.groupby("p")["x"].shift(-1)
+        near = pairs.dropna()
+        sums, sizes = pairs.groupby("p")["x"].transform("sum"), pairs.groupby("p")["x"].transform("size")
+        other = pairs.assign(y=(sums - pairs["x"]) / np.maximum(sizes - 1, 1))[sizes > 1]
+        found[str(kind)] = len(near), float(near["x"].corr(near["y"])), float(other["x"].corr(other["y"]))
+    return found
+
+
+def sibling_error(real: Tables, made: Tables) -> float:
+    """By how much these correlations are off, a sort weighing as many pairs as it really has."""
+    truth, found = sibling_correlations(real), sibling_correlations(made)
+    weights = np.array([truth[kind][0] for kind in truth], dtype=float)
+    off = [abs(np.subtract(truth[kind][1:], found.get(kind, (0, 0.0, 0.0))[1:])).mean() for kind in truth]
+    return float(np.nan_to_num(off, nan=1.0) @ weights / weights.sum())
+
+
+def features(tables: Tables, schema: sf.Schema) -> pd.DataFrame:
+    """Simple aggregates of the children, for every person."""
+    persons, events = tables["persons"].set_index("person"), tables["events"]
+    kinds = list(schema.tables[0].kind_column.categories)
+    out = pd.DataFrame(index=persons.index)
+    by = events.groupby("person")
+    out["number"] = by.size().reindex(out.index).fillna(0)
+    out["first"], out["last"] = by["day"].min().astype(float), by["day"].max().astype(float)
+    for kind in kinds:
+        mine = events[events["kind"].astype(str) == kind].groupby("person")["value"]
+        out[f"number {kind}"] = mine.size().reindex(out.index).fillna(0)
+        out[f"mean {kind}"], out[f"last {kind}"] = mine.mean(), mine.last()
+    return out
+
+
+def next_event(tables: Tables, schema: sf.Schema) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Of every event but a person's first: the three before it; its value; its sort."""
+    events = tables["events"]
+    kinds = list(schema.tables[0].kind_column.categories)
+    code = events["kind"].astype(str).map({k: i for i, k in enumerate(kinds)}).to_numpy()
+    columns, person = [np.eye(len(kinds))[code]], events["person"].to_numpy()
+    value, day = events["value"].to_numpy(dtype=float), events["day"].to_numpy(dtype=float)
+    last_same = events.groupby(["person", events["kind"].astype(str)])["value"].shift(1).to_numpy(dtype=float)
+    columns = [np.eye(len(kinds))[code], np.nan_to_num(last_same, nan=-1)[:, None]]
+    for lag in (1, 2, 3):
+        there = np.r_[np.zeros(lag, bool), person[lag:] == person[:-lag]]
+        columns.append(np.where(there, np.roll(code, lag), -1)[:, None])
+        columns.append(np.where(there, np.roll(value, lag), -1)[:, None])
+        if lag > 1:
+            columns.append(np.where(there, np.roll(day, lag - 1) - np.roll(day, lag), -1)[:, None])
+    x = np.hstack(columns)
+    has = x[:, len(kinds) + 1] >= 0
+    return x[has], value[has], code[has]
+
+
+def taught(train: Tables, test: Tables, schema: sf.Schema) -> dict[str, float]:
+    """What learners of one set of tables know about persons of another."""
+    y = train["persons"].set_index("person")[schema.target].astype(bool).to_numpy()
+    z = test["persons"].set_index("person")[schema.target].astype(bool).to_numpy()
+    learner = boosting([]).fit(features(train, schema).to_numpy(float), y)
+    auc = roc_auc_score(z, learner.predict_proba(features(test, schema).to_numpy(float))[:, 1])
+    n = len(schema.tables[0].kind_column.categories)
+    x, value, kind = next_event(train, schema)
+    xt, value_t, kind_t = next_event(test, schema)
+    some = np.random.default_rng(0).permutation(len(x))[:40_000]
+    known = x[:, n] >= 0
+    cross = np.hstack([x[:, :n], x[:, :n] * x[:, n : n + 1]])
+    cross_t = np.hstack([xt[:, :n], xt[:, :n] * xt[:, n : n + 1]])
+    known_t = xt[:, n] >= 0
+    r2 = r2_score(value_t[known_t], Ridge(1.0).fit(cross[known], value[known]).predict(cross_t[known_t]))
+    rest, rest_t = x[:, n + 1 :], xt[:, n + 1 :]
+    sort = boosting([]).fit(rest[some], kind[some])
+    probabilities = np.full((len(xt), n), 1e-6)
+    probabilities[:, sort.classes_] += sort.predict_proba(rest_t)
+    probabilities /= probabilities.sum(axis=1, keepdims=True)
+    rates = np.bincount(kind_t, minlength=n) / len(kind_t)
+    flat = -np.log(np.maximum(rates[kind_t], 1e-9)).mean()
+    return {
+        "auc": float(auc),
+        "next_value": float(r2),
+        "next_kind": float(flat - log_loss(kind_t, probabilities, labels=range(n))),
+    }
+
+
+def scores(real: Tables, test: Tables, made: Tables, schema: sf.Schema) -> dict[str, float]:
+    """All of them; distributions are those of the released persons."""
+    cut = Binned(real, schema, 10)
+    truth, found = described(real, schema, cut), described(made, schema, cut)
+    twenty = np.unique(np.quantile(truth["gap"], np.arange(1, 20) / 20)) if len(truth["gap"]) else np.zeros(0)
+    for some in (truth, found):
+        some["gap"] = pd.Series(np.searchsorted(twenty, some["gap"], side="right"))
+    each = {name: tvd(truth[name], found[name]) for name in truth}
+
+    def mean(word: str) -> float:
+        return float(np.mean([value for name, value in each.items() if name.split(" ")[0] == word]))
+
+    return {
+        **{word: mean(word) for word in ("parent", "child", "number", "group", "pair", "consecutive", "kinds", "gap")},
+        "siblings": sibling_error(real, made),
+        **taught(made, test, schema),
+    }
+
+
+def naive(real: Tables, schema: sf.Schema, *, seed: int) -> Tables:
+    """Children as independent rows of the table method, with half of the budget each: what there is without histories."""
+    persons = sf.Schema(columns=schema.columns, target=schema.target, rows=schema.rows)
+    table = schema.tables[0]
+    events = sf.Schema(
+        columns=table.columns, rows=schema.rows, unit=sf.PrivacyUnit(person="person", max_rows=table.max_rows)
+    )
+    half = 0.5
+    parents = sf.synthesize(real["persons"], persons, epsilon=half, delta=5e-7, seed=seed).table
+    children = sf.synthesize(real["events"], events, epsilon=half, delta=5e-7, seed=seed).table
+    rng = np.random.default_rng(seed)
+    whose = rng.integers(len(parents), size=len(children))
+    children = pd.concat([pd.Series(whose, name="person"), children], axis=1)
+    parents = pd.concat([pd.Series(np.arange(len(parents)), name="person"), parents], axis=1)
+    return {"persons": parents, "events": children.sort_values(["person", "day"], kind="stable")}
+
+
+def main() -> None:
+    """One line of JSON for each release."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="+", choices=DATASETS)
+    parser.add_argument("--seeds", nargs="+", type=int, default=[0])
+    parser.add_argument("--epsilon", type=float, default=1.0)
+    parser.add_argument("--method", choices=["3a-tables", "naive", "real"], default="3a-tables")
+    asked = parser.parse_args()
+    for name in asked.names:
+        schema, real, test = tables_of(name)
+        for seed in asked.seeds:
+            start = time.perf_counter()
+            if asked.method == "naive":
+                made = naive(real, schema, seed=seed)
+            elif asked.method == "real":
+                made = test
+            else:
+                budget = sf.Budget(epsilon=asked.epsilon, delta=1e-6)
+                fitted = sf.fit("auto", real, budget, schema=schema, seed=seed)
+                drawn = fitted.sample(len(real["persons"]))
+                made = {"persons": drawn.table, **drawn.tables}
+            seconds = time.perf_counter() - start
+            found = (
+                scores(real, test, made, schema)
+                if asked.method != "real"
+                else {**scores(real, test, test, schema), **taught(real, test, schema)}
+            )
+            memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6
+            facts = {"data": name, "method": asked.method, "epsilon": asked.epsilon, "seed": seed}
+            rounded = {key: round(value, 4) for key, value in found.items()}
+            print(json.dumps({**facts, **rounded, "seconds": round(seconds, 1), "gb": round(memory, 2)}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

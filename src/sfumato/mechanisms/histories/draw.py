@@ -1,0 +1,207 @@
+"""Histories given persons: as many events as each has, at moments that fit, of sorts and values that go on from each other."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
+from sfumato.mechanisms.common.simplex import draw_each
+from sfumato.mechanisms.histories.aggregates import Names, names_of
+from sfumato.mechanisms.histories.event_tables import EventTables, Path
+from sfumato.mechanisms.histories.facts import Clock
+from sfumato.mechanisms.histories.kinds import Wanted, draw_kinds, of_each_kind
+
+Drawn = dict[str, Values]
+
+
+@dataclass(frozen=True)
+class Histories:
+    """Events of some persons, one row of places each."""
+
+    number: Integers
+    columns: Drawn
+
+    @property
+    def filled(self) -> Flags:
+        """Which places hold an event."""
+        places = next(iter(self.columns.values())).shape[1]
+        return np.arange(places) < self.number[:, None]
+
+
+def draw_histories(tables: EventTables, persons: Drawn, number: Integers, rng: np.random.Generator) -> Histories:
+    """One history for each person; `persons` has what is known of their events, `number` how many there are."""
+    facts = tables.facts
+    table, most = facts.table, facts.table.max_rows
+    filled = np.arange(most) < number[:, None]
+    columns: Drawn = {}
+    tied = np.zeros((len(number), most - 1), dtype=bool)
+    if tables.gaps is not None and facts.clock is not None:
+        moments, tied = _moments(tables.gaps, facts.clock, names_of(facts), persons, number, most, rng)
+        columns[facts.clock.order.name] = moments
+    kinds = np.zeros(filled.shape, dtype=np.int64)
+    if table.kind_column is not None:
+        if facts.n_kinds > 1:
+            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied), rng)
+        columns[table.kind_column.name] = kinds
+    slots = kinds if facts.n_slots == facts.n_kinds else np.zeros_like(kinds)
+    for at, column in enumerate(facts.numbers):
+        columns[column.name] = _values(tables, persons, at, slots, filled, rng)
+    for at, column in enumerate(facts.codes):
+        columns[column.name] = _codes(tables, persons, at, slots, number, rng)
+    return Histories(number, {column.name: columns[column.name] for column in table.columns})
+
+
+def _moments(
+    by_class: Floats,
+    clock: Clock,
+    names: Names,
+    persons: Drawn,
+    number: Integers,
+    most: int,
+    rng: np.random.Generator,
+) -> tuple[Floats, Flags]:
+    """Several lists of gaps for every person, of which that is kept which comes nearest to the person's span of time."""
+    order, cells = clock.order, clock.gap
+    first, last = (
+        np.nan_to_num(persons[name].astype(np.float64), nan=order.centre) for name in (names.first, names.last)
+    )
+    cell = np.clip(np.nan_to_num(persons[names.gap], nan=0.0), 0, cells.inner - 1).astype(np.int64)
+    usual = cells.middles()[cell]
+    classes = clock.class_of(usual)
+    span = np.where(last > first, last - first, usual * np.maximum(number - 1, 0))
+    there = np.arange(1, most) < number[:, None]
+    best, kept = np.full(len(number), np.inf), np.zeros((len(number), most - 1))
+    low, high = cells.ends()
+    unit = (order.high - order.low) / 1e3
+    for _ in range(clock.settings.candidates):
+        at = draw_each(by_class, np.repeat(classes, most - 1), rng.random(len(number) * (most - 1)))
+        at = at.reshape(len(number), most - 1)
+        between = np.where(there, low[at] + rng.random(at.shape) * (high[at] - low[at]), 0.0)
+        if order.kind == "integer":
+            between = np.where(at == 0, 0.0, np.maximum(np.round(between), 1.0)) * there
+        off = np.abs(np.log((between.sum(axis=1) + unit) / (span + unit)))
+        nearer = off < best
+        best, kept = np.where(nearer, off, best), np.where(nearer[:, None], between, kept)
+    whole = order.high - order.low
+    total = kept.sum(axis=1)
+    kept = kept * np.minimum(1.0, whole / np.maximum(total, 1e-9))[:, None]
+    total = np.minimum(total, whole)
+    # What the span is off by is divided between both ends.
+    start = np.where(number > 1, (first + np.maximum(last, first) - total) / 2, first)
+    start = np.clip(start, order.low, order.high - total)
+    if order.kind == "integer":
+        start = np.round(start)
+    moments = start[:, None] + np.concatenate([np.zeros((len(number), 1)), np.cumsum(kept, axis=1)], axis=1)
+    return np.clip(moments, order.low, order.high), there & (kept == 0)
+
+
+def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Flags) -> Wanted:
+    """What persons are to have of each sort, where that is known."""
+    facts, names = tables.facts, names_of(tables.facts)
+    first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
+    of_each = None
+    if names.of_slots:
+        counts = np.stack([persons[name].astype(np.float64) for name in names.of_slots], axis=1)
+        of_each = of_each_kind(facts, tables.kinds, counts, number, last)
+    return Wanted(number, of_each, first, last, tied)
+
+
+def _values(
+    tables: EventTables, persons: Drawn, at: int, slots: Integers, filled: Flags, rng: np.random.Generator
+) -> Floats:
+    """A walk about the mean of every person and slot; then the values that stand at the same places among all."""
+    facts, names = tables.facts, names_of(tables.facts)
+    n_slots, (n, most) = facts.n_slots, slots.shape
+    rows, paths = np.arange(n), tables.paths[at]
+    state, begun = np.zeros((n, n_slots)), np.zeros((n, n_slots), dtype=bool)
+    walk = np.zeros((n, most))
+    spread, keep, same = (np.array([_facts_of(path, facts.settings.most_ranks)[i] for path in paths]) for i in range(3))
+    steps = np.stack([path.steps for path in paths])
+    for place in range(most):
+        slot = slots[:, place]
+        fresh = rng.standard_normal(n) * np.sqrt([path.variance for path in paths])[slot]
+        moved = keep[slot] * state[rows, slot] + spread[slot] * _innovation(steps, slot, facts.settings.most_ranks, rng)
+        stays = rng.random(n) < same[slot]
+        value = np.where(begun[rows, slot], np.where(stays, state[rows, slot], moved), fresh)
+        here = filled[:, place]
+        walk[:, place] = value
+        state[rows[here], slot[here]] = value[here]
+        begun[rows[here], slot[here]] = True
+    out, levels = np.full((n, most), np.nan), tables.levels[at]
+    means = completed(np.stack([persons[name].astype(np.float64) for name in names.means[at]], axis=1), rng)
+    for sort in range(n_slots):
+        mine = filled & (slots == sort)
+        number = np.maximum(mine.sum(axis=1), 1)
+        centred = walk - (np.where(mine, walk, 0.0).sum(axis=1) / number)[:, None]
+        ranks = (centred + means[:, sort : sort + 1])[mine]
+        out[mine] = levels.at(sort, _parts(ranks))
+        absent = mine & (rng.random(mine.shape) < levels.missing[sort])
+        out[absent] = np.nan
+    column = facts.numbers[at]
+    return np.round(out) if column.kind == "integer" else out
+
+
+def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 10.0) -> Floats:
+    """Means of slots of which a person was to have no event, by a regression on the person's other means, with its spread.
+
+    Without spread such values would all be the same, and tell that the sort is rare with this person.
+    """
+    known = ~np.isnan(means)
+    filled = np.where(known, means, 0.0)
+    out = filled.copy()
+    for slot, is_known in enumerate(known.T):
+        others = np.insert(np.delete(filled, slot, axis=1), 0, 1.0, axis=1)
+        x, y = others[is_known], filled[is_known, slot]
+        rule = np.linalg.solve(x.T @ x + doubt * np.eye(x.shape[1]), x.T @ y)
+        spread = np.sqrt((((y - x @ rule) ** 2).sum() + doubt) / (len(y) + doubt))
+        out[~is_known, slot] = (others @ rule + spread * rng.standard_normal(len(means)))[~is_known]
+    return out
+
+
+def _facts_of(path: Path, most: float) -> tuple[float, float, float]:
+    """How large a change is beside those that were counted, what stays of the last value, and how often it stays whole."""
+    keep = float(np.clip((path.correlation - path.same) / (1 - path.same), 0.0, 0.99))
+    middles = (np.arange(len(path.steps)) + 0.5) / len(path.steps) * 2 * most - most
+    mean = float(path.steps @ middles)
+    counted = float(path.steps @ (middles - mean) ** 2)
+    return float(np.sqrt(path.variance * (1 - keep**2) / max(counted, 1e-6))), keep, path.same
+
+
+def _innovation(steps: Floats, slot: Integers, most: float, rng: np.random.Generator) -> Floats:
+    """A change, drawn from those that were counted, about their mean and in parts of the largest."""
+    parts = steps.shape[1]
+    at = draw_each(steps, slot, np.asarray(rng.random(len(slot)))) + rng.random(len(slot))
+    middles = np.arange(parts) + 0.5
+    return np.asarray((at - (steps @ middles)[slot]) * (2 * most / parts))
+
+
+def _parts(ranks: Floats) -> Floats:
+    """Where each stands among all, evenly; those that are equal stand together."""
+    order = np.argsort(ranks, kind="stable")
+    ordered = ranks[order]
+    first = np.r_[True, ordered[1:] != ordered[:-1]][: len(ordered)]
+    run = np.cumsum(first) - 1
+    sizes = np.bincount(run) if len(run) else np.zeros(0)
+    middle = (np.cumsum(sizes) - sizes / 2) / max(len(ranks), 1)
+    out = np.empty(len(ranks))
+    out[order] = middle[run] if len(run) else []
+    return out
+
+
+def _codes(
+    tables: EventTables, persons: Drawn, at: int, slots: Integers, number: Integers, rng: np.random.Generator
+) -> Integers:
+    """Codes that go on from the last one of their slot; the last of all is the person's own."""
+    facts, names = tables.facts, names_of(tables.facts)
+    table, (n, most) = tables.codes[at], slots.shape
+    size, rows = table.shape[2], np.arange(n)
+    last, out = np.full((n, facts.n_slots), size), np.zeros((n, most), dtype=np.int64)
+    flat = table.reshape(-1, size)
+    own = persons[names.last_codes[at]].astype(np.int64)
+    for place in range(most):
+        slot = slots[:, place]
+        drawn = draw_each(flat, slot * (size + 1) + last[rows, slot], np.asarray(rng.random(n)))
+        drawn = np.where((place == number - 1) & (own < size), np.minimum(own, size - 1), drawn)
+        out[:, place] = drawn
+        last[rows, slot] = drawn
+    return out

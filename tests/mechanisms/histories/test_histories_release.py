@@ -1,0 +1,174 @@
+"""What comes out: tables whose keys fit, in order, near to the truth; and a folder that verify reads to the last file."""
+
+import shutil
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from small_histories import SETTINGS, SMALL, ward
+
+import sfumato as sf
+from command_line import answer_of, run
+from schemas import HOSPITAL, HOSPITAL_TOML
+from sfumato import pieces
+from sfumato.errors import ModelError, ReleaseError
+from sfumato.folder.rows import read_synthetic
+from sfumato.lab.assess.assessing import assess
+from sfumato.mechanisms import ThreeATables
+from sfumato.mechanisms.histories.ranks import evenly
+
+N = 400
+
+
+@pytest.fixture(scope="module")
+def made() -> sf.Synthesis:
+    return sf.synthesize(ward(N), replace(HOSPITAL, rows=N), epsilon=300, method=SMALL, seed=1)
+
+
+@pytest.fixture(scope="module")
+def folder(made: sf.Synthesis, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("histories") / "release"
+    made.save(path)
+    return path
+
+
+def test_keys_fit_and_order_is_kept(made: sf.Synthesis) -> None:
+    patients, visits, bills = (made.tables[name] for name in ("patients", "visits", "bills"))
+    assert list(patients.columns) == ["patient", "age", "sex", "died"]
+    assert list(visits.columns) == ["patient", "day", "test", "value"]
+    assert patients["patient"].tolist() == list(range(1, N + 1))
+    assert visits["patient"].isin(patients["patient"]).all()
+    assert bills["who"].isin(patients["patient"]).all()
+    assert visits.groupby("patient").size().max() <= 6
+    assert bills.groupby("who").size().max() <= 3
+    assert visits.groupby("patient")["day"].is_monotonic_increasing.all()
+
+
+def test_nothing_happens_after_what_is_last(made: sf.Synthesis) -> None:
+    visits = made.tables["visits"]
+    dead = visits[visits["test"] == "death"]
+    assert 10 < len(dead) < N / 2
+    last = visits.groupby("patient").cumcount(ascending=False)
+    assert (last[dead.index] == 0).all()
+
+
+def test_with_much_budget_histories_are_near_the_truth(made: sf.Synthesis) -> None:
+    real, drawn = ward(N), made.tables
+
+    def facts(tables: dict[str, pd.DataFrame]) -> np.ndarray:
+        visits = tables["visits"].sort_values(["patient", "day"], kind="stable")
+        number = visits.groupby("patient").size().reindex(tables["patients"]["patient"]).fillna(0).to_numpy()
+        age = np.corrcoef(number, tables["patients"]["age"].astype(float))[0, 1]
+        pairs = visits.assign(kind=visits["test"].astype(str))
+        pairs = pairs.assign(
+            then=pairs.groupby("patient")["kind"].shift(-1), value2=pairs.groupby("patient")["value"].shift(-1)
+        )
+        same = pairs.dropna()
+        hearts = float((same["then"] == same["kind"]).mean())
+        siblings = same["value"].astype(float).corr(same["value2"].astype(float))
+        gaps = visits.groupby("patient")["day"].diff().dropna().astype(float)
+        return np.array([number.mean() / 6, age, hearts, siblings, gaps.mean() / 60, float((gaps == 0).mean())])
+
+    truth, found = facts(real), facts(drawn)
+    assert np.abs(truth - found).max() < 0.15, (truth.round(2), found.round(2))
+
+
+def test_a_folder_has_a_file_for_each_table_and_verifies(made: sf.Synthesis, folder: Path) -> None:
+    names = {"synthetic.parquet", "synthetic.visits.parquet", "synthetic.bills.parquet"}
+    assert names <= {path.name for path in folder.iterdir()}
+    pd.testing.assert_frame_equal(pd.read_parquet(folder / "synthetic.visits.parquet"), made.tables["visits"])
+    found = sf.verify(folder, rebuild=True)
+    assert found.ok, found.problems
+    assert (
+        "the synthetic rows are what the doors' integers give with the certificate's seed, to the last bit"
+        in found.checked
+    )
+    assert "one person (column 'patient') with all that hangs on it" in found.claim
+
+
+def test_an_event_that_was_changed_is_found(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "changed"
+    shutil.copytree(folder, to)
+    visits = pd.read_parquet(to / "synthetic.visits.parquet")
+    visits.loc[0, "day"] = 3650 - visits.loc[0, "day"]
+    visits.to_parquet(to / "synthetic.visits.parquet", index=False, compression="snappy")
+    assert any("synthetic.visits.parquet differs from the file" in problem for problem in sf.verify(to).problems)
+    (to / "synthetic.visits.parquet").unlink()
+    assert any("missing from the folder" in problem for problem in sf.verify(to).problems)
+
+
+def test_a_table_that_nobody_declared_is_refused(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "more"
+    shutil.copytree(folder, to)
+    shutil.copy(to / "synthetic.visits.parquet", to / "synthetic.secrets.parquet")
+    assert any("not listed in the certificate" in problem for problem in sf.verify(to).problems)
+
+
+def test_pieces_have_keys_of_their_own(made: sf.Synthesis, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces, "PIECE", 150)
+    drawn = made.fitted.sample(400, seed=5)
+    assert drawn.table is not None
+    assert drawn.table["patient"].tolist() == list(range(1, 401))
+    assert drawn.tables["visits"]["patient"].is_monotonic_increasing
+    sf.release(made.fitted, to=tmp_path / "pieces", rows=400)
+    read = read_synthetic(tmp_path / "pieces")
+    assert read.table is not None
+    assert len(read.table) == 400
+    assert read.tables["visits"]["patient"].max() > 300
+
+
+def test_the_command_line_draws_more_into_a_folder(folder: Path, tmp_path: Path) -> None:
+    shown = run("sample", folder, "--rows", "30", "--out", tmp_path / "more.csv")
+    assert shown.exit_code != 0
+    assert "several tables" in shown.stderr
+    assert run("sample", folder, "--rows", "30", "--out", tmp_path / "more").exit_code == 0
+    assert len(pd.read_parquet(tmp_path / "more" / "synthetic.parquet")) == 30
+
+
+def test_check_counts_rows_that_belong_to_nobody(tmp_path: Path) -> None:
+    data = ward(60)
+    lost = data["visits"].iloc[:9].assign(patient="nobody")
+    twice = data["patients"].iloc[:2]
+    data |= {"visits": pd.concat([data["visits"], lost]), "patients": pd.concat([data["patients"], twice])}
+    for name, table in data.items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    (tmp_path / "schema.toml").write_text(HOSPITAL_TOML)
+    findings = answer_of(run("check", tmp_path, "--schema", tmp_path / "schema.toml", "--json"))["findings"]
+    rows = {(found["column"], found["what"].split(":")[0][:21]): found["rows"] for found in findings}
+    assert rows["visits.patient", "rows that name nobody"] == 9
+    assert rows["patients.patient", "rows that do not coun"] == 2
+
+
+def test_one_table_is_assessed(folder: Path) -> None:
+    with pytest.raises(ReleaseError, match="holds several tables"):
+        assess(folder, private="nowhere", test="nowhere")
+
+
+def test_a_table_is_not_what_there_is(made: sf.Synthesis) -> None:
+    with pytest.raises(ModelError, match="has several tables"):
+        _ = made.table
+
+
+def test_one_event_each_and_columns_of_every_kind() -> None:
+    """A level of one event, without order or sorts; and one with dates."""
+    day = sf.Column(name="day", kind="datetime", bounds=("2020-01-01", "2021-01-01"))
+    visits = replace(HOSPITAL.tables[0], columns=(day, *HOSPITAL.tables[0].columns[1:]), max_rows=1)
+    schema = replace(HOSPITAL, tables=(visits, replace(HOSPITAL.tables[1], max_rows=1)))
+    data = ward(60)
+    data["visits"] = data["visits"].assign(day=pd.Timestamp("2020-02-01") + pd.to_timedelta(data["visits"]["day"], "D"))
+    drawn = sf.synthesize(data, schema, epsilon=5, method=ThreeATables(settings=SETTINGS), rows=40)
+    assert drawn.tables["visits"].groupby("patient").size().max() == 1
+    assert str(drawn.tables["visits"]["day"].dtype).startswith("datetime64")
+
+
+def test_one_person_and_nobody_with_events() -> None:
+    data = ward(1)
+    data["visits"] = data["visits"].iloc[:0]
+    assert len(sf.synthesize(data, HOSPITAL, epsilon=1, method=SMALL, rows=20).tables["patients"]) == 20
+
+
+def test_numbers_are_drawn_evenly() -> None:
+    drawn = evenly(np.zeros(1000), np.array([0.2, 0.5, 0.3]), np.random.default_rng(0))
+    assert np.bincount(drawn).tolist() == [200, 500, 300]
