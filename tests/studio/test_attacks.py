@@ -12,16 +12,21 @@ import pytest
 from starlette.routing import Mount
 from starlette.testclient import TestClient
 from starlette.websockets import WebSocketDisconnect
+from visitors import HOST, ORIGIN, SCHEMA, Custodian
 
+from sfumato.present.pages import _environment
 from sfumato.studio.bodies import FORM_BYTES, BoundedBodies
 from sfumato.studio.guard import FOREIGN_POLICY, POLICY
 from sfumato.studio.rendering import refusal
 from sfumato.studio.server.app import make_app
 from sfumato.studio.sessions import SESSION_SECONDS, Gate
 
-from conftest import HOST, ORIGIN, SCHEMA, Custodian  # isort: skip
-
 SECRET = "Grace-Hopper-1906"
+
+
+def render_script_hash() -> str:
+    """The digest that reports themselves allow."""
+    return f"'{_environment().globals['columns_script_hash']}'"
 
 
 def routes(client: TestClient) -> list[tuple[str, str]]:
@@ -322,8 +327,10 @@ def test_a_report_of_a_stranger_is_in_a_cage(custodian: Custodian, tmp_path: Pat
     answer = custodian.get(f"/receive/{'0' * 16}/report")
     policy = answer.headers["content-security-policy"]
     assert policy == FOREIGN_POLICY
-    assert policy.startswith("sandbox; default-src 'none'")
-    assert "allow-scripts" not in policy
+    assert policy.startswith("sandbox allow-scripts; default-src 'none'; script-src 'sha256-")
+    assert "allow-same-origin" not in policy
+    assert "unsafe-inline" not in policy.split("style-src")[0]
+    assert policy.split("script-src ")[1].split(";")[0] in render_script_hash()
     (folder / "report.html").unlink()
     (folder / "report.html").symlink_to("/etc/passwd")
     assert custodian.get(f"/receive/{'0' * 16}/report").status_code == 404

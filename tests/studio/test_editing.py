@@ -3,8 +3,8 @@
 import time
 
 import pytest
+from visitors import SCHEMA, Custodian
 
-from conftest import SCHEMA, Custodian
 from sfumato.public.schema.schema import Schema
 from sfumato.studio import editing
 
@@ -73,6 +73,16 @@ def test_a_schema_that_was_edited_in_another_tab_is_not_overwritten(custodian: C
     for path, fields in (("several", {"pattern": "*", "kept": "no"}), ("table", {"rows": "5"}), ("undo", {})):
         assert custodian.post(f"/p/{project.id}/schema/{path}", version=str(seen), **fields).status_code == 409, path
     assert custodian.post(f"/p/{project.id}/schema/undo", version="x").status_code == 400
+
+
+def test_the_other_forms_of_the_page_move_on_with_a_change(custodian: Custodian) -> None:
+    project = custodian.project()
+    text = save(custodian, project, 0, **FORM).text
+    version = now(custodian, project).version
+    for form in ("several", "table", "import"):
+        assert f'id="version-{form}" value="{version}" hx-swap-oob="true"' in text
+    assert '<form id="undo"' in text
+    assert f'id="version-table" value="{version}"' in custodian.get(f"/p/{project.id}/schema").text
 
 
 def test_many_columns_are_changed_by_one_pattern(custodian: Custodian) -> None:

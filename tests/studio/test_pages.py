@@ -11,8 +11,8 @@ import numpy as np
 import pandas as pd
 import pytest
 from typer.testing import CliRunner
+from visitors import SCHEMA, Custodian
 
-from conftest import SCHEMA, Custodian
 from sfumato.cli import app
 from sfumato.errors import SfumatoError
 from sfumato.studio import projects as project_files

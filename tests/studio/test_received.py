@@ -5,8 +5,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from visitors import Custodian
 
-from conftest import Custodian
 from sfumato.errors import ReleaseError
 from sfumato.studio import received as module
 from sfumato.studio.received import Received

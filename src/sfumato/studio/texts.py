@@ -67,12 +67,17 @@ class Numbers:
     def number(self, value: float) -> str:
         """With separators; small ones with three digits that count."""
         if value != 0 and abs(value) < 1e-3:
-            return str(format_scientific(float(f"{value:.3g}"), locale=self._locale))
+            return str(format_scientific(float(f"{value:.3g}"), locale=self._locale)).replace("E", "e")
         return str(format_decimal(value if abs(value) >= 1000 else float(f"{value:.4g}"), locale=self._locale))
 
     def percent(self, share: float) -> str:
         """In percent, with a digit where it is small."""
-        return str(format_percent(share, format="#,##0.#\u202f%" if share < 0.1 else None, locale=self._locale))
+        least, pattern = 0.001, self._locale.percent_formats[None].pattern
+        fine = pattern.replace("0%", "0.#%").replace("0\u00a0%", "0.#\u00a0%")
+        told = str(
+            format_percent(max(share, least) if share else 0, format=fine if share < 0.1 else None, locale=self._locale)
+        )
+        return f"< {told}" if 0 < share < least else told
 
     def moment(self, seconds: float) -> str:
         """A date and a time of the day on this machine's clock."""

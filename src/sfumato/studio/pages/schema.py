@@ -192,6 +192,7 @@ async def _editor(
         request,
         template,
         status=status,
+        is_piece=bool(focus),
         project=project,
         step="schema",
         columns=found[start : start + SHOWN],
