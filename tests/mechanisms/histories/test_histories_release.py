@@ -19,6 +19,7 @@ from sfumato.lab.assess.assessing import assess
 from sfumato.mechanisms import ThreeATables
 from sfumato.mechanisms.histories.ranks import evenly
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.verification.product_checks import _look_through
 
 N = 400
 
@@ -102,6 +103,16 @@ def test_an_event_that_was_changed_is_found(folder: Path, tmp_path: Path) -> Non
     assert any("synthetic.visits.parquet differs from the file" in problem for problem in sf.verify(to).problems)
     (to / "synthetic.visits.parquet").unlink()
     assert any("missing from the folder" in problem for problem in sf.verify(to).problems)
+
+
+def test_more_events_than_persons_may_have_are_not_read(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "many"
+    shutil.copytree(folder, to)
+    bills = pd.read_parquet(to / "synthetic.bills.parquet")
+    pd.concat([bills] * 40).to_parquet(to / "synthetic.bills.parquet", index=False)
+    release = sf.load_release(to)
+    with pytest.raises(ReleaseError, match="holds more rows than"):
+        _look_through(to / "synthetic.parquet", {}, release.certificate, release.n_rows, release.schema)
 
 
 def test_a_table_that_nobody_declared_is_refused(folder: Path, tmp_path: Path) -> None:
