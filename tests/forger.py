@@ -113,7 +113,7 @@ KINDS = {
 def file_of(rows):
     """Name and content of the file of some rows."""
     name, file = file_name(rows), io.BytesIO()
-    with rows_writer(name, file, len(rows)) as writer:
+    with rows_writer({name: file}, len(rows)) as writer:
         writer.add(rows)
     return name, file.getvalue()
 

@@ -12,6 +12,7 @@ import sfumato as sf
 from schemas import HOSPITAL, LOG, WARD
 from sfumato.errors import SourceError
 from sfumato.lab.dry_run.several_tables import dry_run_tables
+from sfumato.private.intake.apart import set_apart
 from sfumato.private.intake.sensitive import Sensitive, open_persons, with_key
 
 PATIENTS = pd.DataFrame({"patient": ["ann", "bob", "eve"]})
@@ -29,7 +30,11 @@ TABLES = {"patients": PATIENTS, "visits": VISITS, "tests": TESTS}
 
 def persons(data: Any, schema: sf.Schema = WARD, key: bytes = bytes(32), rows: int = 100) -> list[dict[str, Any]]:
     """Everybody, encoded, in the order of the data."""
-    batches = list(open_persons(with_key(Sensitive.read(data, schema), key), rows=rows))
+    return encoded(with_key(Sensitive.read(data, schema), key), rows=rows)
+
+
+def encoded(data: Sensitive, *, rows: int = 100) -> list[dict[str, Any]]:
+    schema, batches = data.schema, list(open_persons(data, rows=rows))
     return [
         {name: values[at].tolist() for name, values in batch.items() if name != schema.unit.person}
         for batch in batches
@@ -64,6 +69,16 @@ def test_every_level_has_a_limit_of_its_own() -> None:
     _, _, eve = persons({**TABLES, "tests": many})
     assert eve["tests.#"] == 3
     assert np.diff(eve["tests.value"][:3]).tolist() == [1, 1]
+
+
+def test_persons_are_set_apart_with_all_that_hangs_on_them() -> None:
+    whole, data = persons(TABLES), with_key(Sensitive.read(TABLES, WARD), bytes(32))
+    seen = set()
+    for turn in range(8):
+        sides = [encoded(side) for side in set_apart(data, key=bytes([turn]) * 32, share=0.5)]
+        assert sorted(map(str, sides[0] + sides[1])) == sorted(map(str, whole))
+        seen.add(len(sides[0]))
+    assert len(seen) > 1
 
 
 def test_a_table_alone_has_those_whom_it_names() -> None:

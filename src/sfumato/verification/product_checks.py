@@ -12,7 +12,7 @@ import numpy as np
 from sfumato.errors import ReleaseError
 from sfumato.folder.disk import writing
 from sfumato.folder.releasing import Release
-from sfumato.folder.rows import TABLE, file_names, files_at, read_head, read_pieces, rows_writer, settled
+from sfumato.folder.rows import TABLE, event_file, file_names, files_at, read_head, read_pieces, rows_writer, settled
 from sfumato.folder.tensors import WEIGHTS, weights_file, weights_of
 from sfumato.mechanism import Mechanism
 from sfumato.model import Classifier, Synthetic, Weights, notes_of
@@ -91,6 +91,10 @@ def _look_through(
             f"{path.name} holds something besides its rows: they are in other groups than this version of sfumato writes. What "
             f"sfumato 0.2.0 made of more than {PIECE:,} rows is in one group: verify it with that version."
         )
+    for table in () if schema is None else schema.flat:  # and so are the footers of what hangs on them
+        beside = path.parent / event_file(table.name)
+        if beside.is_file() and sum(read_head(beside)[0]) > n_rows * table.max_rows:
+            raise ReleaseError(f"{beside.name} holds more rows than {n_rows:,} persons may have.")
     odd: dict[str, None] = {}
     rules = None if schema is None else RuleCheck(schema)
     with rows_writer(again, n_rows) as writer:

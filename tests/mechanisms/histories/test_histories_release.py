@@ -13,12 +13,13 @@ import sfumato as sf
 from command_line import answer_of, run
 from schemas import HOSPITAL, HOSPITAL_TOML
 from sfumato import pieces
-from sfumato.errors import ModelError, ReleaseError
+from sfumato.errors import ModelError, ReleaseError, SchemaError
 from sfumato.folder.rows import read_synthetic
 from sfumato.lab.assess.assessing import assess
 from sfumato.mechanisms import ThreeATables
 from sfumato.mechanisms.histories.ranks import evenly
 from sfumato.private.kernel.randomness import NoiseSource
+from sfumato.verification.product_checks import _look_through
 
 N = 400
 
@@ -104,6 +105,16 @@ def test_an_event_that_was_changed_is_found(folder: Path, tmp_path: Path) -> Non
     assert any("missing from the folder" in problem for problem in sf.verify(to).problems)
 
 
+def test_more_events_than_persons_may_have_are_not_read(folder: Path, tmp_path: Path) -> None:
+    to = tmp_path / "many"
+    shutil.copytree(folder, to)
+    bills = pd.read_parquet(to / "synthetic.bills.parquet")
+    pd.concat([bills] * 40).to_parquet(to / "synthetic.bills.parquet", index=False)
+    release = sf.load_release(to)
+    with pytest.raises(ReleaseError, match="holds more rows than"):
+        _look_through(to / "synthetic.parquet", {}, release.certificate, release.n_rows, release.schema)
+
+
 def test_a_table_that_nobody_declared_is_refused(folder: Path, tmp_path: Path) -> None:
     to = tmp_path / "more"
     shutil.copytree(folder, to)
@@ -144,6 +155,24 @@ def test_check_counts_rows_that_belong_to_nobody(tmp_path: Path) -> None:
     rows = {(found["column"], found["what"].split(":")[0][:21]): found["rows"] for found in findings}
     assert rows["visits.patient", "rows that name nobody"] == 9
     assert rows["patients.patient", "rows that do not coun"] == 2
+
+
+def test_what_is_for_one_table_says_so(made: sf.Synthesis, folder: Path) -> None:
+    for asked in ({"where": "age > 50"}, {"balance": "sex"}, {"given": {"sex": "f"}}):
+        with pytest.raises(ModelError, match="conditions are for one table"):
+            made.fitted.sample(5, **asked)
+    with pytest.raises(ModelError, match="questions are asked of one"):
+        sf.load_release(folder).ask("mean(age)")
+    with pytest.raises(SchemaError, match="rules hold in the rows of one table"):
+        sf.Schema.parse(HOSPITAL_TOML + '[[rules]]\nrule = "age > 3"\n')
+    with pytest.raises(ModelError, match="none of them is taken out"):
+        made.synthetic.take(slice(1))
+
+
+def test_the_report_draws_the_columns_of_all_tables(folder: Path) -> None:
+    page = (folder / "report.html").read_text()
+    assert "bills (synthetic.bills.parquet), visits (synthetic.visits.parquet)" in page
+    assert "visits.value" in page
 
 
 def test_one_table_is_assessed(folder: Path) -> None:
