@@ -82,6 +82,17 @@ def imported(path: str) -> str:
     return Schema.load(path).to_toml()
 
 
+def spelled_out(text: str) -> str:
+    """A schema with its defaults and patterns written out for each column; one with faults as it stands, to be mended."""
+    from sfumato.errors import SchemaError
+    from sfumato.public.schema.schema import Schema
+
+    try:
+        return Schema.parse(text).to_toml()
+    except SchemaError:
+        return text
+
+
 def plan(text: str, chosen: Mapping[str, Any], ledger: str | None) -> Plain:
     """What a release would do and be worth, and what it would leave in the ledger."""
     from dataclasses import asdict
