@@ -134,9 +134,10 @@ def _left(planned: Any, chosen: Mapping[str, Any], ledger: str | None) -> Plain 
     from sfumato.ledger.booking import left_after
     from sfumato.ledger.ledger import Ledger
 
-    names = {key: chosen.get(key) or None for key in ("recipient", "purpose")}
+    recipient, purpose = chosen.get("recipient") or None, chosen.get("purpose") or None
     try:
-        left = left_after(planned, Ledger(ledger).dataset(chosen["dataset"], **names))
+        account = Ledger(ledger).dataset(chosen["dataset"], recipient=recipient, purpose=purpose)
+        left = left_after(planned, account)
     except SfumatoError as error:
         return {"refused": str(error), "sentences": []}
     return {"refused": None, "sentences": [] if left is None else list(left.sentences)}
