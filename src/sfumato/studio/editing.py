@@ -16,7 +16,8 @@ from sfumato.studio.texts import mark
 
 Schema = dict[str, Any]
 #: Types that can be chosen for a column of a table, by what has to be said of them.
-WITH_BOUNDS, WITH_CATEGORIES = ("numeric", "integer", "datetime"), ("categorical", "ordinal")
+WITH_BOUNDS, WITH_CATEGORIES = ("numeric", "integer", "datetime", "time"), ("categorical", "ordinal")
+_BY_THE_CLOCK = ("datetime", "time")
 KINDS = (*WITH_BOUNDS, *WITH_CATEGORIES, "boolean")
 #: Keys that the form of a column sets; all others are kept as they are.
 _FORM_KEYS = ("type", "bounds", "categories", "categories_file", "missing", "decimals", "discover", "true", "false")
@@ -36,6 +37,10 @@ def from_toml(text: str, *, names: list[str] | None = None) -> Schema:
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise SchemaError(f"this is no schema.toml: {error}. Export one from here to see how it is written.") from None
+    if other := sorted(set(tree) - {"columns", "dataset", "privacy", "rules"}):
+        raise SchemaError(
+            f"the page cannot edit [{other[0]}], and leaves out nothing in silence. Release it by the command line: sfumato release"
+        )
     columns, rules = tree.get("columns", {}), tree.get("rules", [])
     dataset, privacy = tree.get("dataset", {}), tree.get("privacy", {})
     is_whole = all(isinstance(part, dict) for part in (columns, dataset, privacy)) and isinstance(rules, list)
@@ -181,14 +186,14 @@ def _bounds(form: Mapping[str, str], kind: str) -> tuple[list[Any], dict[str, st
         text = form.get(side, "").strip()
         if not text:
             errors[side] = mark("this bound is missing. Give it from what is publicly known, or let it be discovered.")
-        elif kind == "datetime":
+        elif kind in _BY_THE_CLOCK:
             found.append(text)
         else:
             value = _number(text)
             if value is None:
                 errors[side] = mark("this is no number. Write one with a decimal point, such as 3.5.")
             found.append(value)
-    if not errors and kind != "datetime" and found[0] >= found[1]:
+    if not errors and kind not in _BY_THE_CLOCK and found[0] >= found[1]:
         errors["high"] = mark("the upper bound must be above the lower one.")
     return found, errors
 

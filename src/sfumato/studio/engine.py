@@ -82,6 +82,17 @@ def imported(path: str) -> str:
     return Schema.load(path).to_toml()
 
 
+def spelled_out(text: str) -> str:
+    """A schema with its defaults and patterns written out for each column; one with faults as it stands, to be mended."""
+    from sfumato.errors import SchemaError
+    from sfumato.public.schema.schema import Schema
+
+    try:
+        return Schema.parse(text).to_toml()
+    except SchemaError:
+        return text
+
+
 def plan(text: str, chosen: Mapping[str, Any], ledger: str | None) -> Plain:
     """What a release would do and be worth, and what it would leave in the ledger."""
     from dataclasses import asdict
@@ -123,9 +134,10 @@ def _left(planned: Any, chosen: Mapping[str, Any], ledger: str | None) -> Plain 
     from sfumato.ledger.booking import left_after
     from sfumato.ledger.ledger import Ledger
 
-    names = {key: chosen.get(key) or None for key in ("recipient", "purpose")}
+    recipient, purpose = chosen.get("recipient") or None, chosen.get("purpose") or None
     try:
-        left = left_after(planned, Ledger(ledger).dataset(chosen["dataset"], **names))
+        account = Ledger(ledger).dataset(chosen["dataset"], recipient=recipient, purpose=purpose)
+        left = left_after(planned, account)
     except SfumatoError as error:
         return {"refused": str(error), "sentences": []}
     return {"refused": None, "sentences": [] if left is None else list(left.sentences)}

@@ -6,7 +6,6 @@ from typing import Annotated
 
 import typer
 
-from sfumato.cli.charging import LedgerAddress
 from sfumato.cli.console import answers, warn
 from sfumato.errors import MissingLibraryError, SfumatoError
 
@@ -27,7 +26,15 @@ def studio(
         Path | None, typer.Option(help="Where projects are kept. Default: ~/.local/state/sfumato/studio", metavar="DIR")
     ] = None,
     browser: Annotated[bool, typer.Option("--browser/--no-browser", help="Open the page in a browser.")] = True,
-    ledger: LedgerAddress = None,
+    # As the other commands have it; their own one would import the mathematics of accounts, and take seconds.
+    ledger: Annotated[
+        str | None,
+        typer.Option(
+            help="The ledger: sqlite:///FILE or postgresql://USER@HOST/DATABASE.",
+            metavar="URL",
+            envvar="SFUMATO_LEDGER",
+        ),
+    ] = None,
 ) -> None:
     """Open a page on this machine that leads from a file to a verified release.
 

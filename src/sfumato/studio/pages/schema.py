@@ -111,7 +111,7 @@ async def take(request: Request, here: Here, project: Of, form: Form) -> Respons
     names = [column["name"] for column in here.projects.schema(project)["columns"]]
     try:
         if sent:
-            text = (await sent[0].read(_MOST_TOML)).decode("utf-8-sig")
+            text = await here.worker.ask(engine.spelled_out, (await sent[0].read(_MOST_TOML)).decode("utf-8-sig"))
         else:
             text = await here.worker.ask(engine.imported, str(here.folders.inside(given.get("place", ""))))
         read = await run_in_threadpool(editing.from_toml, text, names=names)

@@ -1,5 +1,6 @@
 """The server itself: bound to this machine, opened by a one-time address, silent about what it serves."""
 
+import contextlib
 import ipaddress
 import os
 import secrets
@@ -79,7 +80,8 @@ def serve(studio: Studio, *, host: str, port: int, browser: bool, say: Callable[
         proxy_headers=False,
     )
     try:
-        uvicorn.Server(settings).run(sockets=[listening])
+        with contextlib.suppress(KeyboardInterrupt):  # this is how a studio ends
+            uvicorn.Server(settings).run(sockets=[listening])
     finally:
         if opening is not None:
             opening.unlink(missing_ok=True)

@@ -194,8 +194,9 @@ def test_sixty_columns_cancelled_begun_again_and_received(watched: Watched, fold
     page.get_by_role("link", name="Plan").click()
     page.get_by_text("What epsilon 1 means").wait_for()
     page.get_by_label("Method").fill("independent-histograms")
-    page.get_by_role("button", name="Plan again").click()
-    page.get_by_text("Plan of independent-histograms").wait_for()
+    with page.expect_response("**/plan"):
+        page.get_by_role("button", name="Plan again").click()
+    page.get_by_text("To be discovered first").wait_for()
     page.get_by_role("link", name="On to the release").click()
     page.get_by_label("The name of the release folder").fill("sixty")
     page.get_by_role("button", name="Release").click()

@@ -235,7 +235,10 @@ def test_the_server_imports_no_mathematics() -> None:
     import subprocess
     import sys
 
-    code = "import sys, sfumato.studio.server.serving; print([n for n in ('numpy', 'pandas', 'scipy', 'pyarrow') if n in sys.modules])"
+    code = (
+        "import sys, sfumato.cli.commands.studio_command, sfumato.studio.server.serving; "
+        "print([name for name in ('numpy', 'pandas', 'scipy', 'pyarrow', 'sqlalchemy') if name in sys.modules])"
+    )
     assert (
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip() == "[]"
     )
