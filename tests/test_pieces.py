@@ -34,7 +34,7 @@ from sfumato.pieces import draw_pieces, joined, piece_sizes
 
 BUDGET = sf.Budget(epsilon=1.0, delta=1e-6)
 REBUILT = "the synthetic rows are what the doors' integers give with the certificate's seed, to the last bit"
-TO_THE_BYTE = "report.html is, to the byte, the page that certificate, schema and rows give"
+TO_THE_BYTE = "report.html is, to the byte, the page that certificate, schema, rows and answers give"
 
 
 @pytest.fixture(scope="module")
