@@ -4,6 +4,7 @@ import ast
 import json
 import shlex
 import socket
+import sqlite3
 import time
 from pathlib import Path
 
@@ -52,6 +53,21 @@ def test_a_first_line_that_may_be_a_row_is_asked_about(custodian: Custodian) -> 
     assert "go on" in answer.text
     assert "north" not in answer.text
     assert custodian.post(f"/p/{project.id}/data", place=str(path), header="yes").url.path.endswith("/schema")
+
+
+def test_a_table_of_a_database_becomes_a_draft(custodian: Custodian) -> None:
+    path = custodian.studio.folders.roots[0] / "clinic.db"
+    with sqlite3.connect(path) as database:
+        database.execute("create table visits (age integer, ward text)")
+        database.execute("insert into visits values (41, 'secret ward')")
+    project = custodian.studio.projects.new("x")
+    assert custodian.post(f"/p/{project.id}/data", place=str(path)).status_code == 422  # which rows of it?
+    answer = custodian.post(f"/p/{project.id}/data", place=str(path), table="visits")
+    assert answer.url.path.endswith("/schema")
+    kept = custodian.studio.projects.get(project.id)
+    assert [one["name"] for one in custodian.studio.projects.schema(kept)["columns"]] == ["age", "ward"]
+    assert kept.source["table"] == "visits"
+    assert "secret ward" not in answer.text
 
 
 @pytest.mark.parametrize("place", ["nowhere.csv", ""])
