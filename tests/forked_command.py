@@ -8,12 +8,14 @@ start real ones.
 import contextlib
 import json
 import os
+import pkgutil
 import signal
 import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 from entropy import Entropy
@@ -63,12 +65,18 @@ def _process_behind(folder: Path, entropy: str) -> Iterator[Path]:
 
 def serve(address: str, entropy: str) -> None:
     """Fork for every call, until it is ended."""
-    # What most commands import when they are run.
+    # What most commands import when they are run: the package itself waits with it until it is needed.
     import matplotlib.figure  # noqa: F401
     import sklearn.ensemble
     import sklearn.linear_model  # noqa: F401
 
-    import sfumato.cli  # noqa: F401
+    import sfumato.cli.commands
+    from sfumato.mechanisms import PLACES, load
+
+    for module in pkgutil.iter_modules(sfumato.cli.commands.__path__, "sfumato.cli.commands."):
+        import_module(module.name)
+    for name in PLACES:
+        load(name)
 
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for them: the caller hears how it went
     with socket.socket(socket.AF_UNIX) as door:
