@@ -13,16 +13,15 @@ from typing import Any, TypeVar
 
 import cloudpickle
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import EngineError, SfumatoError
 from sfumato.private.engines.task import Task, Texts, texts_of
 from sfumato.private.engines.worker import agreeing
 from sfumato.private.intake.conforming import conform
+from sfumato.private.intake.dask_frame import partition_source
 from sfumato.private.intake.persons import hashes
 from sfumato.private.intake.quiet import silence
-from sfumato.private.intake.tables import frame_source
 from sfumato.private.intake.values import Values, rows_where
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
@@ -257,7 +256,7 @@ def facts_of(part: Part | Refusal) -> tuple[int, bytes] | Refusal:
 def chunks(raw: Raw, names: Sequence[str], *, rows: int = _READ_AT_ONCE) -> Iterator[dict[str, Values]]:
     """The raw rows of all that a part is read from."""
     for private_source in raw:
-        source = frame_source(private_source) if isinstance(private_source, pd.DataFrame) else private_source
+        source = private_source if hasattr(private_source, "chunks") else partition_source(private_source, names)
         yield from source.chunks(names, rows=rows)
 
 
