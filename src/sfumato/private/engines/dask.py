@@ -96,7 +96,7 @@ class DaskRows(ClusterRows):
         """Ids first, as keyed hashes; then rows go to the parts of their persons."""
         with self._answering():
             groups = self._groups(raw)
-            hashed = [self._submit(parts.hashed, some, person, key) for some in groups]
+            hashed = [self._submit(parts.hashed, self._facts, some, key) for some in groups]
             by_part, numbers = numbers_of(self._client.gather(hashed), key=key, max_rows=max_rows)
             ends = parts.person_ends(numbers, parts=len(groups))
             split = [self._submit(parts.split, self._facts, g, n, ends) for g, n in zip(groups, by_part, strict=True)]
