@@ -136,7 +136,8 @@ def test_the_readme_can_be_read_in_one_sitting() -> None:
 
 def test_every_code_block_of_the_pages_has_a_language_that_runs() -> None:
     for page in PAGES:
-        assert {language for _, language, _ in blocks(page)} <= {"python", "console", "toml"}, page.name
+        shown = {"text"} if page.name == "studio.md" else set()  # a command that ends when the studio is closed
+        assert {language for _, language, _ in blocks(page)} <= {"python", "console", "toml"} | shown, page.name
 
 
 def test_a_block_that_fails_is_noticed(tmp_path: Path, sfumato_command: Path) -> None:
