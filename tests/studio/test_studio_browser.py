@@ -8,7 +8,9 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -262,3 +264,33 @@ def two_tabs(watched: Watched) -> None:
     other.locator("tr.editing").get_by_role("button", name="Save").click()
     other.get_by_text("in another tab perhaps").wait_for()
     other.close()
+
+
+def test_a_server_on_another_port_is_sent_no_cookie(context, address: str) -> None:
+    """Ports do not part cookies. The broken twin: a cookie for all paths is sent to whoever listens on this machine."""
+    seen: list[str] = []
+
+    class Stranger(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            seen.append(self.headers.get("cookie", ""))
+            self.send_response(200)
+            self.end_headers()
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with HTTPServer(("127.0.0.1", 0), Stranger) as theirs:
+        threading.Thread(target=theirs.serve_forever, daemon=True).start()
+        place = f"http://127.0.0.1:{theirs.server_port}"
+        (ours,) = (cookie for cookie in context.cookies() if cookie["name"].startswith("sfumato_studio"))
+        page = context.new_page()
+        for path in ("/", "/p/x", "/enter"):
+            page.goto(place + path)
+        assert seen
+        assert not any("sfumato" in cookie for cookie in seen)
+        context.add_cookies([{**ours, "name": "sfumato_twin", "path": "/"}])
+        page.goto(f"{place}/twin")
+        assert any("sfumato_twin" in cookie for cookie in seen)
+        context.clear_cookies(name="sfumato_twin")
+        page.close()
+        theirs.shutdown()

@@ -53,10 +53,19 @@ def _told(text: str, longest: int, texts: NullTranslations) -> Markup:
 
 def page(request: HTTPConnection, template: str, *, status: int = 200, **content: Any) -> Response:
     """A page, or a piece of one."""
-    session = request.scope.get("state", {}).get("session")
+    state = request.scope.get("state", {})
+    session = state.get("session")
     content.setdefault("csrf", "" if session is None else session.csrf)
+    content |= {"base": state.get("base", ""), "back": _back(request.scope, content)}
     text = environment(language(request)).get_template(template).render(content)
     return HTMLResponse(text, status_code=status)
+
+
+def _back(scope: Scope, content: dict[str, Any]) -> str:
+    """The page that somebody stays on who chooses another language there."""
+    if content.get("project") and content.get("step"):
+        return f"/p/{content['project'].id}/{content['step']}"
+    return str(scope["path"]) if scope["method"] == "GET" else "/"
 
 
 #: Why a request is refused, and what to do: sentences that hold nothing of the request.

@@ -4,6 +4,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -23,14 +24,14 @@ _POSTGRES = ("postgresql://", "postgres://")
 @router.get("/p/{project_id}/data")
 async def show(request: Request, here: Here, project: Of) -> Response:
     """What is chosen, and what can be."""
-    return _page(request, here, project, {})
+    return await _page(request, here, project, {})
 
 
 @router.post("/p/{project_id}/browse")
 async def browse(request: Request, here: Here, project: Of, form: Form) -> Response:
     """What a folder holds. It is asked for by a form, so that no path stands in an address."""
     try:
-        listing = here.folders.listing(texts(form).get("folder", ""))
+        listing = await run_in_threadpool(here.folders.listing, texts(form).get("folder", ""))
     except SourceError as error:
         return page(request, "_refused.html", reason=str(error), status=422)
     return page(request, "_listing.html", listing=listing, project=project)
@@ -44,7 +45,7 @@ async def choose(request: Request, here: Here, project: Of, form: Form) -> Respo
         source = _source(here, given)
         drafted = await here.worker.ask(engine.draft, source, given.get("header") == "yes")
     except SfumatoError as error:
-        return _page(request, here, project, given, error=str(error), status=422)
+        return await _page(request, here, project, given, error=str(error), status=422)
     source["shown"] = drafted.pop("shown")
     return _take(here, project, source, drafted)
 
@@ -58,8 +59,7 @@ async def demo(here: Here, project: Of, form: Form) -> Response:
 
 
 def _take(here: Studio, project: Project, source: dict[str, Any], drafted: dict[str, Any]) -> Response:
-    project.source = source
-    here.projects.change(project, drafted, seen=None)
+    here.projects.change(project, drafted, seen=None, source=source)
     return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
 
 
@@ -83,14 +83,16 @@ def _source(here: Studio, given: dict[str, str]) -> dict[str, Any]:
     path = here.folders.inside(place.removeprefix("sqlite:///").removeprefix("duckdb:///"))
     if not path.exists():
         raise SourceError(mark("there is no such file or folder. Choose one from the list, or correct the path."))
+    if not path.is_dir() and not path.is_file():
+        raise SourceError(mark("this is neither a file nor a folder, but a pipe or a device. Choose another one."))
     kind = "folder" if path.is_dir() else "database" if table or sql else "file"
     return {"kind": kind, "place": str(path), "table": table, "sql": sql}
 
 
-def _page(
+async def _page(
     request: Request, here: Studio, project: Project, given: dict[str, str], *, error: str = "", status: int = 200
 ) -> Response:
-    listing = here.folders.listing("")
+    listing = await run_in_threadpool(here.folders.listing, "")
     roots = [str(root) for root in here.folders.roots]
     return page(
         request,

@@ -46,8 +46,7 @@ async def plan(request: Request, here: Here, project: Of, form: Form) -> Respons
         return page(
             request, "_plan.html", status=422, project=project, planned=None, errors=errors, error="", words=None
         )
-    project.chosen |= chosen
-    here.projects.save(project)
+    here.projects.keep(project, **chosen)
     planned, error = await planned_for(here, project)
     words = in_words(chosen["epsilon"])
     return page(

@@ -83,7 +83,7 @@ async def result(request: Request, here: Here, job_id: str) -> Response:
 @router.get("/receive/{job_id}/report")
 async def report(here: Here, job_id: str) -> Response:
     """Its report, in a cage."""
-    return foreign_page(_folder(here, _job(here, job_id)) / "report.html")
+    return await foreign_page(_folder(here, _job(here, job_id)) / "report.html")
 
 
 def _job(here: Studio, job_id: str) -> Job:

@@ -1,6 +1,8 @@
 """Result: what was written, whether it bears out its claim, real rows beside synthetic ones, and what to take away."""
 
+import errno
 import os
+import stat
 import tempfile
 import zipfile
 from pathlib import Path
@@ -21,6 +23,8 @@ from sfumato.studio.taking_away import arguments, command, notebook, script
 
 router = APIRouter()
 _REPORT = "report.html"
+#: A page with all its pictures is far smaller.
+_MOST_OF_A_PAGE = 64 << 20
 
 
 @router.get("/p/{project_id}/result")
@@ -43,13 +47,13 @@ async def verify(request: Request, here: Here, project: Of, form: Form) -> Respo
 @router.get("/p/{project_id}/result/report")
 async def report(here: Here, project: Of) -> Response:
     """The page that receivers get."""
-    return foreign_page(here.folders.inside(_finished(here, project).target) / _REPORT)
+    return await foreign_page(here.folders.inside(_finished(here, project).target) / _REPORT)
 
 
 @router.get("/p/{project_id}/result/private")
 async def private(here: Here, project: Of) -> Response:
     """Real rows beside synthetic ones, for the custodian's eyes."""
-    return foreign_page(_private_page(here, project))
+    return await foreign_page(_private_page(here, project))
 
 
 @router.post("/p/{project_id}/result/private/remove")
@@ -85,15 +89,24 @@ async def take(here: Here, project: Of, kind: str) -> Response:
     return PlainTextResponse(made[kind](), headers={"content-disposition": f'attachment; filename="{kind}"'})
 
 
-def foreign_page(path: Path) -> Response:
-    """A page that was written elsewhere, in a cage: it runs nothing and asks for nothing. A link to another file is none."""
-    if path.is_symlink():
-        raise HTTPException(404)
+async def foreign_page(path: Path) -> Response:
+    """A page that was written elsewhere, in a cage: it runs nothing and asks for nothing. A link, a pipe or a device is none."""
     try:
-        text = path.read_bytes()
+        text = await run_in_threadpool(_of_a_file, path)
     except OSError:
         raise HTTPException(404) from None
     return HTMLResponse(text, headers={"content-security-policy": FOREIGN_POLICY})
+
+
+def _of_a_file(path: Path) -> bytes:
+    """The bytes of a plain file of a size that a page has. Nothing is waited for: a pipe could make a thread wait for ever."""
+    with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
+        if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
+            raise OSError(errno.EINVAL, "no file")
+        text = file.read(_MOST_OF_A_PAGE + 1)
+    if len(text) > _MOST_OF_A_PAGE:
+        raise OSError(errno.EFBIG, "no page")
+    return text
 
 
 def _zipped(folder: Path, scratch: Path) -> Path:
@@ -101,10 +114,16 @@ def _zipped(folder: Path, scratch: Path) -> Path:
     handle, name = tempfile.mkstemp(prefix="download-", suffix=".zip", dir=scratch)
     try:
         with os.fdopen(handle, "wb") as file, zipfile.ZipFile(file, "w", zipfile.ZIP_STORED) as archive:
-            for path in sorted(folder.iterdir()):
-                archive.write(path, f"{folder.name}/{path.name}")
-    except OSError as error:
+            for path in sorted(folder.rglob("*")):
+                if path.is_symlink() or not (path.is_file() or path.is_dir()):
+                    raise ReleaseError(
+                        "the release folder holds a link, a pipe or a device, which no release has. Look who put it there."
+                    )
+                archive.write(path, f"{folder.name}/{path.relative_to(folder)}")
+    except (OSError, ReleaseError) as error:
         Path(name).unlink(missing_ok=True)
+        if isinstance(error, ReleaseError):
+            raise
         raise ReleaseError(
             f"the release cannot be zipped ({os.strerror(error.errno or 0)}). Is its folder still there?"
         ) from None
