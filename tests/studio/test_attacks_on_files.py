@@ -3,6 +3,8 @@
 import asyncio
 import json
 import os
+import subprocess
+import sys
 import threading
 import time
 from pathlib import Path
@@ -243,3 +245,21 @@ def test_a_full_disk_is_a_sentence_when_a_job_starts_and_when_a_file_arrives(
         assert answer.status_code == 400
         assert "No space left on device" in answer.text
     assert not custodian.studio.jobs.all()
+
+
+def test_a_server_that_is_killed_takes_no_job_with_it(tmp_path: Path) -> None:
+    """Not even with the signal that cannot be caught: the job goes on, and the next server finds it and its answer."""
+    job = "import json, sys, time; sys.stdin.read(); time.sleep(1); print(json.dumps({'release': 'there'}))"
+    server = (
+        "import os, signal, sys, time; from pathlib import Path; from sfumato.studio import jobs; "
+        f"jobs._START = {job!r}; started = jobs.Jobs(Path(sys.argv[1])).start('release', [], project='p'); time.sleep(0.3); "
+        "os.kill(os.getpid(), signal.SIGKILL)"
+    )
+    assert subprocess.run([sys.executable, "-c", server, str(tmp_path)], check=False).returncode == -9
+    jobs = Jobs(tmp_path)
+    found = jobs.latest("p", "release")
+    assert jobs.progress(found).state == "running"
+    until = time.monotonic() + 20
+    while not jobs.progress(found).is_over and time.monotonic() < until:
+        time.sleep(0.05)
+    assert jobs.progress(found).answer == {"release": "there"}

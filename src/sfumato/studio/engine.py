@@ -82,6 +82,15 @@ def imported(path: str) -> str:
     return Schema.load(path).to_toml()
 
 
+def told_types(text: str) -> dict[str, Plain]:
+    """The columns of a draft whose rows have told their types, as the editor has them."""
+    from sfumato.public.schema.schema import Schema
+    from sfumato.studio.editing import from_toml
+
+    read = from_toml(Schema.parse(text).to_toml())
+    return {one["name"]: one["entry"] for one in read["columns"]}
+
+
 def spelled_out(text: str) -> str:
     """A schema with its defaults and patterns written out for each column; one with faults as it stands, to be mended."""
     from sfumato.errors import SchemaError
@@ -110,6 +119,10 @@ def plan(text: str, chosen: Mapping[str, Any], ledger: str | None) -> Plain:
     refuse_learner(mechanism)
     planned = plan_release(mechanism, schema, budget)
     sections = [asdict(section) for section in planned.sections()]
+    if chosen.get("score"):
+        from sfumato.scoring.forecast import expected_score
+
+        sections.insert(1, asdict(expected_score(mechanism, schema, budget).section))
     return {
         "mechanism": mechanism.name,
         "epsilon": budget.epsilon,
@@ -137,7 +150,7 @@ def _left(planned: Any, chosen: Mapping[str, Any], ledger: str | None) -> Plain 
     recipient, purpose = chosen.get("recipient") or None, chosen.get("purpose") or None
     try:
         account = Ledger(ledger).dataset(chosen["dataset"], recipient=recipient, purpose=purpose)
-        left = left_after(planned, account)
+        left = left_after(planned, account, score=bool(chosen.get("score")))
     except SfumatoError as error:
         return {"refused": str(error), "sentences": []}
     return {"refused": None, "sentences": [] if left is None else list(left.sentences)}

@@ -27,7 +27,7 @@ from sfumato.studio.projects import write_private
 #: Runs at once, at most: more would only make each other slower.
 MOST_RUNNING = 3
 #: Answers that may quote rows are kept in memory alone.
-PRIVATE_KINDS = ("check",)
+PRIVATE_KINDS = ("check", "schema")
 _START = (
     "import json, runpy, sys; sys.argv = ['sfumato', *json.load(sys.stdin)]; "
     "runpy.run_module('sfumato.cli', run_name='__main__')"

@@ -202,6 +202,7 @@ def is_schema(found: object) -> bool:
         and isinstance(found["privacy"], dict)
         and isinstance(rules, list)
         and all(isinstance(rule, dict) for rule in rules)
+        and isinstance(found.get("text", ""), str)
         and isinstance(columns, list)
         and all(
             isinstance(one, dict) and all(isinstance(one.get(key), kind) for key, kind in wanted.items())

@@ -9,7 +9,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError, SourceError
-from sfumato.studio import engine
+from sfumato.studio import editing, engine
 from sfumato.studio.context import Form, Here, Of, Studio, texts
 from sfumato.studio.projects import Project
 from sfumato.studio.rendering import page
@@ -43,7 +43,11 @@ async def choose(request: Request, here: Here, project: Of, form: Form) -> Respo
     given = texts(form)
     try:
         source = _source(here, given)
-        drafted = await here.worker.ask(engine.draft, source, given.get("header") == "yes")
+        if given.get("schema", "").strip():
+            text = await here.worker.ask(engine.imported, str(here.folders.inside(given["schema"])))
+            drafted = {**editing.from_toml(text), "shown": "its schema.toml"}
+        else:
+            drafted = await here.worker.ask(engine.draft, source, given.get("header") == "yes")
     except SfumatoError as error:
         return await _page(request, here, project, given, error=str(error), status=422)
     source["shown"] = drafted.pop("shown")

@@ -98,6 +98,8 @@ def read_chosen(given: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
             "delta is a small number between 0 and 1, such as 1e-6. Leave it empty for the usual one."
         )
     chosen["delta"] = delta
+    chosen["score"] = given.get("score") == "yes"
+    chosen["score"] = given.get("score") == "yes"
     return chosen, errors
 
 

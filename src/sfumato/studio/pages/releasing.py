@@ -93,6 +93,15 @@ def _target(here: Studio, given: dict[str, str], errors: dict[str, str]) -> Path
     return target
 
 
+def _faults_found(here: Studio, project: Project) -> int | None:
+    """What the last check of this version found; None: nobody has checked it."""
+    job = here.jobs.latest(project.id, "check")
+    if job is None or (job.facts or {}).get("version") != project.version:
+        return None
+    answer = here.jobs.progress(job).answer
+    return None if answer is None else int(answer.get("faults", 0))
+
+
 def _page(
     request: Request,
     here: Studio,
@@ -118,6 +127,6 @@ def _page(
         form={**filled, **given},
         errors=errors,
         chosen=project.chosen,
-        is_picture=False,
+        n_faults=_faults_found(here, project),
         ledger=here.ledger,
     )

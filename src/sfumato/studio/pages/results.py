@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import stat
 import tempfile
 import zipfile
@@ -14,15 +15,17 @@ from starlette.requests import Request
 from starlette.responses import FileResponse, HTMLResponse, PlainTextResponse, RedirectResponse, Response
 
 from sfumato.errors import ReleaseError, SfumatoError
-from sfumato.studio.context import Form, Here, Of, Studio
+from sfumato.studio.context import Form, Here, Of, Studio, texts
 from sfumato.studio.guard import FOREIGN_POLICY
 from sfumato.studio.jobs import Job
 from sfumato.studio.projects import Project
 from sfumato.studio.rendering import page
 from sfumato.studio.taking_away import arguments, command, notebook, script
+from sfumato.studio.texts import mark
 
 router = APIRouter()
 _REPORT = "report.html"
+_FILE = re.compile(r"\w[\w .-]{0,90}\.(csv|parquet)")
 #: A page with all its pictures is far smaller.
 _MOST_OF_A_PAGE = 64 << 20
 
@@ -61,6 +64,31 @@ async def remove_private(here: Here, project: Of, form: Form) -> Response:
     """Delete the page of real rows."""
     _private_page(here, project).unlink(missing_ok=True)
     return RedirectResponse(f"/p/{project.id}/result", status_code=303)
+
+
+@router.post("/p/{project_id}/sample")
+async def sample(request: Request, here: Here, project: Of, form: Form) -> Response:
+    """More rows of the released model, all of them or of one kind, into a file. It costs nothing."""
+    job, given, errors = _finished(here, project), texts(form), dict[str, str]()
+    rows = given.get("more_rows", "").strip()
+    if not (rows.isascii() and rows.isdigit() and 0 < int(rows[:12]) < 10**9 and len(rows) < 12):
+        errors["more_rows"] = mark("a number of rows is a whole number, such as 1000.")
+    name = given.get("file", "").strip()
+    out = Path(job.target).parent / name
+    if not _FILE.fullmatch(name):
+        errors["file"] = mark("the name of a file ends with .csv or .parquet, such as more.csv.")
+    elif out.exists():
+        errors["file"] = mark("a file of this name is there already. Choose another name.")
+    where = given.get("where", "").strip()
+    if errors:
+        return _page(request, here, project, given=given, errors=errors, status=422)
+    asked = ["sample", job.target, f"--out={here.folders.inside(str(out))}", f"--rows={rows}"]
+    asked += [f"--where={where}"] if where else []
+    try:
+        here.jobs.start("sample", asked, project=project.id, facts={"release": job.id})
+    except SfumatoError as error:
+        return _page(request, here, project, error=str(error), status=409)
+    return RedirectResponse(f"/p/{project.id}/result#more", status_code=303)
 
 
 @router.get("/p/{project_id}/result/release.zip")
@@ -137,6 +165,12 @@ def _finished(here: Studio, project: Project) -> Job:
     return job
 
 
+def _of_release(here: Studio, project: Project, release: Job, kind: str) -> Job | None:
+    """The last job of a kind that was about this release."""
+    found = here.jobs.latest(project.id, kind)
+    return found if found is not None and (found.facts or {}).get("release") == release.id else None
+
+
 def _private_page(here: Studio, project: Project) -> Path:
     path = (_finished(here, project).facts or {}).get("page")
     if not path or Path(path).parent != here.projects.folder(project):
@@ -144,15 +178,22 @@ def _private_page(here: Studio, project: Project) -> Path:
     return Path(path)
 
 
-def _page(request: Request, here: Studio, project: Project, *, error: str = "", status: int = 200) -> Response:
+def _page(
+    request: Request,
+    here: Studio,
+    project: Project,
+    *,
+    error: str = "",
+    given: dict[str, str] | None = None,
+    errors: dict[str, str] | None = None,
+    status: int = 200,
+) -> Response:
     job = here.jobs.latest(project.id, "release")
     progress = None if job is None else here.jobs.progress(job)
     if job is None or progress is None or progress.state != "done":
-        return page(request, "result.html", project=project, step="result", answer=None, error=error)
+        return page(request, "result.html", status=status, project=project, step="result", answer=None, error=error)
     facts = job.facts or {}
-    verifying = here.jobs.latest(project.id, "verify")
-    if verifying is not None and (verifying.facts or {}).get("release") != job.id:
-        verifying = None
+    verifying, sampling = (_of_release(here, project, job, kind) for kind in ("verify", "sample"))
     private = facts.get("page") or ""
     where = {"schema": "schema.toml", "out": job.target, "ledger": here.ledger}
     return page(
@@ -165,6 +206,10 @@ def _page(request: Request, here: Studio, project: Project, *, error: str = "", 
         is_there=Path(job.target).is_dir(),
         verifying=verifying,
         verified=None if verifying is None else here.jobs.progress(verifying),
+        sampling=sampling,
+        sampled=None if sampling is None else here.jobs.progress(sampling),
+        more={"more_rows": "1000", "file": "more-rows.csv", "where": "", **(given or {})},
+        errors=errors or {},
         private=bool(private) and Path(private).is_file(),
         command=command(arguments(facts["source"], facts["chosen"], **where)),
         script=script(facts["source"], facts["chosen"], **where),
