@@ -13,6 +13,7 @@ import pytest
 from visitors import SCHEMA, Custodian
 
 from sfumato.errors import ReleaseError, SfumatoError
+from sfumato.studio import engine
 from sfumato.studio.folders import MOST_SHOWN, Folders
 from sfumato.studio.jobs import Job, Jobs
 from sfumato.studio.pages import results
@@ -244,6 +245,12 @@ def test_a_full_disk_is_a_sentence_when_a_job_starts_and_when_a_file_arrives(
         answer = custodian.post("/receive/upload", files={"zip": ("x.zip", b"x" * 100)})
         assert answer.status_code == 400
         assert "No space left on device" in answer.text
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.studio.projects.os.replace", full)
+        answer = custodian.post("/projects", name="x")
+        assert "No space left on device" in answer.text
+    assert [one.id for one in custodian.studio.projects.all()] == [project.id]
+    assert [path.name for path in (custodian.studio.state / "projects").iterdir()] == [project.id]
     assert not custodian.studio.jobs.all()
 
 
@@ -263,3 +270,17 @@ def test_a_server_that_is_killed_takes_no_job_with_it(tmp_path: Path) -> None:
     while not jobs.progress(found).is_over and time.monotonic() < until:
         time.sleep(0.05)
     assert jobs.progress(found).answer == {"release": "there"}
+
+
+def test_a_demo_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of it would be taken for the whole the next time."""
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    with monkeypatch.context() as patched:
+        patched.setattr("sfumato.folder.disk.os.replace", full)
+        with pytest.raises(SfumatoError, match=r"disk|space"):
+            engine.demo(str(tmp_path))
+    assert not list(tmp_path.iterdir())
+    assert len(Path(engine.demo(str(tmp_path))["place"]).read_text().splitlines()) == 30_001

@@ -53,12 +53,14 @@ def draft(source: Mapping[str, Any], header: bool) -> Plain:
 
 def demo(folder: str) -> Plain:
     """Made-up people, written as a file, and their schema."""
+    from sfumato.folder.disk import whole_file
     from sfumato.lab.demo.population import demo_schema, patient_population
     from sfumato.studio.editing import from_toml
 
     place = Path(folder) / "demo-patients.csv"
     if not place.exists():
-        patient_population().to_csv(place, index=False)
+        with whole_file(place) as file:
+            file.write(patient_population().to_csv(index=False).encode())
     return {**from_toml(demo_schema().to_toml()), "place": str(place)}
 
 

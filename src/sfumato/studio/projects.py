@@ -73,8 +73,12 @@ class Projects:
     def new(self, name: str) -> Project:
         """An empty one."""
         project = Project(id=secrets.token_hex(8), name=name[:200], made=time.time())
-        self.folder(project).mkdir(mode=0o700)
-        self.save(project)
+        try:
+            self.folder(project).mkdir(mode=0o700)
+            self.save(project)
+        except (OSError, SfumatoError) as error:
+            shutil.rmtree(self.folder(project), ignore_errors=True)
+            raise _not_kept(error) if isinstance(error, OSError) else error from None
         return project
 
     def get(self, identity: str) -> Project | None:

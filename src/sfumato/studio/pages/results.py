@@ -106,7 +106,7 @@ async def take(here: Here, project: Of, kind: str) -> Response:
     """The same release as a command, a script or a notebook."""
     job = _finished(here, project)
     facts = job.facts or {}
-    where = {"schema": "schema.toml", "out": job.target, "ledger": here.ledger}
+    where = _elsewhere(here, job)
     made = {
         "release.sh": lambda: command(arguments(facts["source"], facts["chosen"], **where)) + "\n",
         "release.py": lambda: script(facts["source"], facts["chosen"], **where),
@@ -171,6 +171,11 @@ def _of_release(here: Studio, project: Project, release: Job, kind: str) -> Job 
     return found if found is not None and (found.facts or {}).get("release") == release.id else None
 
 
+def _elsewhere(here: Studio, job: Job) -> dict[str, str]:
+    """What is taken away is run elsewhere: beside the schema.toml that is taken with it, to make another folder."""
+    return {"schema": "schema.toml", "out": f"{Path(job.target).name}-again", "ledger": here.ledger}
+
+
 def _private_page(here: Studio, project: Project) -> Path:
     path = (_finished(here, project).facts or {}).get("page")
     if not path or Path(path).parent != here.projects.folder(project):
@@ -195,7 +200,7 @@ def _page(
     facts = job.facts or {}
     verifying, sampling = (_of_release(here, project, job, kind) for kind in ("verify", "sample"))
     private = facts.get("page") or ""
-    where = {"schema": "schema.toml", "out": job.target, "ledger": here.ledger}
+    where = _elsewhere(here, job)
     return page(
         request,
         "result.html",
