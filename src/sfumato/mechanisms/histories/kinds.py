@@ -22,6 +22,7 @@ class Kinds:
     noisy: Measured | None  # the counts that were measured; none where nothing is asked
     usual: Floats  # how often each sort comes
     weights: tuple[Floats, ...] = ()
+    unwanted: float = 1.0  # how free sorts are of which a person is to have none, as a part of others
 
 
 @dataclass(frozen=True)
@@ -33,6 +34,11 @@ class Wanted:
     first: Integers
     last: Integers
     tied: Flags  # whether an event comes at the moment of the one before it
+
+    def first_of(self, n: int) -> "Wanted":
+        """Of so many persons."""
+        of_each = None if self.of_each is None else self.of_each[:n]
+        return Wanted(self.number[:n], of_each, self.first[:n], self.last[:n], self.tied[:n])
 
 
 def context_sizes(facts: EventFacts) -> tuple[int, ...]:
@@ -79,6 +85,8 @@ def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.G
     is_end = np.append(ends, False)[np.clip(wanted.last, 0, n)] & (number > 0)
     free = facts.settings.kind_freedom * np.where(ends, 0.0, kinds.usual)
     left = None if wanted.of_each is None else wanted.of_each.copy()
+    if left is not None:  # that a person has none of a sort may say more of it than how many it has
+        free = free * np.where(left > 0, 1.0, kinds.unwanted)
     out = np.zeros((len(number), most), dtype=np.int64)
     for place in range(most):
         weights = share = np.broadcast_to(free, (len(number), n)) if left is None else left + free
@@ -137,6 +145,7 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
     doubt, sizes = facts.settings.kind_doubt, context_sizes(facts)
     if wanted.of_each is not None:
         kinds = replace(kinds, usual=np.maximum(distributions(wanted.of_each.sum(axis=0)[None])[0], 1e-4))
+    kinds = replace(kinds, unwanted=_unwanted(facts, noisy, kinds, wanted, rng))
     found = _clipped(facts, draw_kinds(facts, kinds, wanted, rng), wanted)
     targets = _targets(facts, noisy, found)
     kinds = replace(kinds, weights=tuple(np.ones((size, facts.n_kinds)) for size in sizes))
@@ -149,21 +158,65 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
     return kinds
 
 
+def _unwanted(facts: EventFacts, noisy: Measured, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> float:
+    """How free sorts are of which a person is to have none: as free as persons then differ as much as the counts say.
+
+    If persons differ in their sorts, those that one never has tell who it is. If not, they are chance and noise, and to keep to
+    them makes sorts go with sorts long before. Whoever differs comes back to the sort before the last more often than the
+    sort between says, and that is counted.
+    """
+    sizes, n = context_sizes(facts), facts.n_kinds
+    if len(sizes) < 2 or wanted.of_each is None:
+        return kinds.unwanted
+    some = wanted.first_of(facts.settings.kind_persons)
+    counted = _by_table(facts, noisy.values)[1]
+    aim, found = _returns(counted, n), dict[float, float]()
+    short = shrunk(counted.reshape(-1, 2 * n, n).sum(axis=0), np.full((2 * n, n), 1 / n), stddev=noisy.stddev)
+    for unwanted in facts.settings.kind_unwanted:
+        tried = replace(kinds, unwanted=unwanted, weights=tuple(np.ones((size, n)) for size in sizes))
+        for _ in range(2):
+            drawn = _clipped(facts, draw_kinds(facts, tried, some, rng), some)[1].reshape(-1, 2 * n, n).sum(axis=0)
+            ratio = (short * drawn.sum(axis=1, keepdims=True) + 1.0) / (drawn + 1.0)
+            first, second = tried.weights
+            tried = replace(tried, weights=(first, second * np.tile(ratio, (len(second) // (2 * n), 1))))
+        found[unwanted] = _returns(_clipped(facts, draw_kinds(facts, tried, some, rng), some)[1], n)
+    return min(found, key=lambda unwanted: abs(found[unwanted] - aim))
+
+
+def _returns(counted: Floats, n: int) -> float:
+    """How many more events than the sort before alone would say are of the sort before the last, as a part of all."""
+    table = counted.reshape(-1, 2 * n, n)[:n]  # but for those before whom there was one event alone
+    alone = distributions(table.sum(axis=0))
+    more = sum(table[sort, :, sort].sum() - table[sort].sum(axis=1) @ alone[:, sort] for sort in range(n))
+    return float(more / max(float(table.sum()), 1.0))
+
+
 def _targets(facts: EventFacts, noisy: Measured, found: list[Floats]) -> list[Floats]:
     """Noisy counts as distributions of sorts in each context: what persons alone do not explain, where it is not noise.
 
-    First what holds for the sort before alone, whatever the rest of the context; then for the whole of it.
+    First what holds for the sort before alone, whatever the rest of the context; then for the whole of it. Every table has counted
+    the first with noise of its own, so it is told by all of them together.
     """
     n, targets = facts.n_kinds, []
-    for measured, alone in zip(_by_table(facts, noisy.values), found, strict=True):
-        several = len(measured) // (2 * n)
-        short = alone.reshape(several, 2 * n, n).sum(axis=0)
-        counted_short = measured.reshape(several, 2 * n, n).sum(axis=0)
-        known = shrunk(counted_short, distributions(short), stddev=noisy.stddev * np.sqrt(several))
-        moved = known / np.maximum(distributions(short), 1e-6)
-        towards = distributions(distributions(alone) * np.tile(moved, (several, 1)))
-        targets.append(shrunk(measured, towards, stddev=noisy.stddev))
+    tables = _by_table(facts, noisy.values)
+    several = [len(measured) // (2 * n) for measured in tables]
+    trust = 1 / np.array(several)
+    trust /= trust.sum()
+    counted = sum(
+        part * measured.reshape(-1, 2 * n, n).sum(axis=0) for part, measured in zip(trust, tables, strict=True)
+    )
+    stddev = noisy.stddev * float(np.sqrt(trust**2 @ np.array(several)))
+    for measured, alone, many in zip(tables, found, several, strict=True):
+        short = distributions(alone.reshape(many, 2 * n, n).sum(axis=0))
+        moved = shrunk(np.asarray(counted), short, stddev=stddev) / np.maximum(short, 1e-6)
+        towards = distributions(distributions(alone) * np.tile(moved, (many, 1)))
+        targets.append(shrunk(measured, towards, stddev=noisy.stddev, together=_of_last(many, n)))
     return targets
+
+
+def _of_last(several: int, n: int) -> Integers:
+    """The contexts of a table that have the sort before in common."""
+    return np.tile(np.repeat(np.arange(n), 2), several)
 
 
 def _by_table(facts: EventFacts, counts: Floats) -> list[Floats]:
