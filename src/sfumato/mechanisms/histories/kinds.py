@@ -22,7 +22,6 @@ class Kinds:
     noisy: Measured | None  # the counts that were measured; none where nothing is asked
     usual: Floats  # how often each sort comes
     weights: tuple[Floats, ...] = ()
-    unwanted: float = 1.0  # how free sorts are of which a person is to have none, as a part of others
 
 
 @dataclass(frozen=True)
@@ -34,11 +33,6 @@ class Wanted:
     first: Integers
     last: Integers
     tied: Flags  # whether an event comes at the moment of the one before it
-
-    def first_of(self, n: int) -> "Wanted":
-        """Of so many persons."""
-        of_each = None if self.of_each is None else self.of_each[:n]
-        return Wanted(self.number[:n], of_each, self.first[:n], self.last[:n], self.tied[:n])
 
 
 def context_sizes(facts: EventFacts) -> tuple[int, ...]:
@@ -85,8 +79,8 @@ def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.G
     is_end = np.append(ends, False)[np.clip(wanted.last, 0, n)] & (number > 0)
     free = facts.settings.kind_freedom * np.where(ends, 0.0, kinds.usual)
     left = None if wanted.of_each is None else wanted.of_each.copy()
-    if left is not None:  # that a person has none of a sort may say more of it than how many it has
-        free = free * np.where(left > 0, 1.0, kinds.unwanted)
+    if left is not None:  # that a person has none of a sort says more of it than how many it has
+        free = free * np.where(left > 0, 1.0, facts.settings.kind_unwanted)
     out = np.zeros((len(number), most), dtype=np.int64)
     for place in range(most):
         weights = share = np.broadcast_to(free, (len(number), n)) if left is None else left + free
@@ -145,7 +139,6 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
     doubt, sizes = facts.settings.kind_doubt, context_sizes(facts)
     if wanted.of_each is not None:
         kinds = replace(kinds, usual=np.maximum(distributions(wanted.of_each.sum(axis=0)[None])[0], 1e-4))
-    kinds = replace(kinds, unwanted=_unwanted(facts, noisy, kinds, wanted, rng))
     found = _clipped(facts, draw_kinds(facts, kinds, wanted, rng), wanted)
     targets = _targets(facts, noisy, found)
     kinds = replace(kinds, weights=tuple(np.ones((size, facts.n_kinds)) for size in sizes))
@@ -156,39 +149,6 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
         weights = tuple(table * ratio if i == at else table for i, table in enumerate(kinds.weights))
         kinds = replace(kinds, weights=weights)
     return kinds
-
-
-def _unwanted(facts: EventFacts, noisy: Measured, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> float:
-    """How free sorts are of which a person is to have none: as free as persons then differ as much as the counts say.
-
-    If persons differ in their sorts, those that one never has tell who it is. If not, they are chance and noise, and to keep to
-    them makes sorts go with sorts long before. Whoever differs comes back to the sort before the last more often than the
-    sort between says, and that is counted.
-    """
-    sizes, n = context_sizes(facts), facts.n_kinds
-    if len(sizes) < 2 or wanted.of_each is None:
-        return kinds.unwanted
-    some = wanted.first_of(facts.settings.kind_persons)
-    counted = _by_table(facts, noisy.values)[1]
-    aim, found = _returns(counted, n), dict[float, float]()
-    short = shrunk(counted.reshape(-1, 2 * n, n).sum(axis=0), np.full((2 * n, n), 1 / n), stddev=noisy.stddev)
-    for unwanted in facts.settings.kind_unwanted:
-        tried = replace(kinds, unwanted=unwanted, weights=tuple(np.ones((size, n)) for size in sizes))
-        for _ in range(2):
-            drawn = _clipped(facts, draw_kinds(facts, tried, some, rng), some)[1].reshape(-1, 2 * n, n).sum(axis=0)
-            ratio = (short * drawn.sum(axis=1, keepdims=True) + 1.0) / (drawn + 1.0)
-            first, second = tried.weights
-            tried = replace(tried, weights=(first, second * np.tile(ratio, (len(second) // (2 * n), 1))))
-        found[unwanted] = _returns(_clipped(facts, draw_kinds(facts, tried, some, rng), some)[1], n)
-    return min(found, key=lambda unwanted: abs(found[unwanted] - aim))
-
-
-def _returns(counted: Floats, n: int) -> float:
-    """How many more events than the sort before alone would say are of the sort before the last, as a part of all."""
-    table = counted.reshape(-1, 2 * n, n)[:n]  # but for those before whom there was one event alone
-    alone = distributions(table.sum(axis=0))
-    more = sum(table[sort, :, sort].sum() - table[sort].sum(axis=1) @ alone[:, sort] for sort in range(n))
-    return float(more / max(float(table.sum()), 1.0))
 
 
 def _targets(facts: EventFacts, noisy: Measured, found: list[Floats]) -> list[Floats]:

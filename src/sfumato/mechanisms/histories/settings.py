@@ -47,9 +47,8 @@ class HistorySettings:
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
     #: so many events of usual sorts are added to those a person is to have: these are noisy (.3 1 3, one noise: hospital, liver)
     kind_freedom: float = 3.0
-    #: so much of that of sorts of which a person is to have none: one of these, by what is counted (one noise: hospital, liver)
-    kind_unwanted: tuple[float, ...] = (0.1, 1.0)
-    kind_persons: int = 4000  #: synthetic persons by whom that is seen (time)
+    #: so much of that of sorts of which a person is to have none (less: the target gains what the next sort loses; .1 1, judgement)
+    kind_unwanted: float = 0.5
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
