@@ -67,10 +67,11 @@ def _misfits_of_keys(table: EventTable, rows: pd.DataFrame, above: "pd.Series[An
         if (goes_on & (moments < moments.shift()).fillna(False).to_numpy(dtype=bool)[1:]).any():
             yield f"the rows of the released table {table.name!r} do not go up in {table.order!r} within whom they hang on."
     if (
-        table.kind is not None and table.parent is None
+        table.kind is None or table.parent is not None
     ):  # of what hangs on events, a person's last may be of an early event
-        if (goes_on & rows[table.kind].isin(table.last).to_numpy(dtype=bool)[:-1]).any():
-            yield f"in the released table {table.name!r} something follows on {' or '.join(table.last)}, which come last."
+        return
+    if (goes_on & rows[table.kind].isin(table.last).to_numpy(dtype=bool)[:-1]).any():
+        yield f"in the released table {table.name!r} something follows on {' or '.join(table.last)}, which come last."
 
 
 def _misfits_of_table(name: str, rows: pd.DataFrame, keys: tuple[str, ...], columns: tuple[Column, ...]) -> list[str]:

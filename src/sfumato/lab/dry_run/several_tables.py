@@ -53,7 +53,7 @@ def _findings_of_keys(drawn: Draw, schema: Schema) -> list[Finding]:
         out += found(key, what, rows=hanging.orphans, of=events, remedy=remedy)
         if table.parent is not None:
             above = next(other for other in schema.tables if other.name == table.parent)
-            what = f"rows whose key another row has, so that what names it in {table.name!r} counts for each of them, and so for other persons"
+            what = f"rows whose key another row has: rows of {table.name!r} that name it count for each, and so for other persons"
             remedy = (
                 "Give each row a key of its own. Or where rows are numbered within a person, declare in the table that names them "
                 'which column names the person: person_key = "NAME".'

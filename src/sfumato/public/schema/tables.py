@@ -185,6 +185,8 @@ def event_faults(table: EventTable) -> Iterator[str]:
     if table.kind is not None and not is_kind:
         near = did_you_mean(table.kind, names)
         yield f"{what}: kind = {table.kind!r} must name one of its columns, with categories.{near}"
+    if is_kind and table.kind is not None and set(by_name[table.kind].categories) <= set(table.last):
+        yield f"{what}: after every sort nothing happens any more, by last. Then a person has one row: max_rows = 1, and no last."
     for category in table.last:
         if not is_kind or table.kind is None or category not in by_name[table.kind].categories:
             yield f"{what}: last = {category!r} must be a category of its kind. Name the column with kind = ..., or remove it."
@@ -205,7 +207,7 @@ def table_faults(
         sentence = "a table of events alone has one key and no other table. Declare the table of persons, with its key."
         yield Fault(("tables", tables[0].name), sentence)
     names = [persons or "", *(table.name for table in tables)]
-    if len(set(names)) != len(names):
+    if len({name.lower() for name in names}) != len(names):  # not all systems tell a file from one in other letters
         yield Fault(("tables",), "two tables have the same name. Give each its own.")
     yield from _faults_of_levels(tables)
     if any(column.kind == "image" for column in columns):
