@@ -15,7 +15,7 @@ from visitors import SCHEMA, Custodian
 from sfumato.errors import ReleaseError, SfumatoError
 from sfumato.studio import engine
 from sfumato.studio.folders import MOST_SHOWN, Folders
-from sfumato.studio.jobs import Job, Jobs
+from sfumato.studio.jobs import Job, Jobs, Progress
 from sfumato.studio.pages import results
 from sfumato.studio.pages.results import _zipped
 from sfumato.studio.projects import Projects, StaleEdit
@@ -284,3 +284,36 @@ def test_a_demo_is_written_whole_or_not_at_all(tmp_path: Path, monkeypatch: pyte
             engine.demo(str(tmp_path))
     assert not list(tmp_path.iterdir())
     assert len(Path(engine.demo(str(tmp_path))["place"]).read_text().splitlines()) == 30_001
+
+
+def test_a_strangers_release_is_text_on_its_page(custodian: Custodian, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Names, claims and problems come from whoever made the folder."""
+    evil = '<script>alert(1)</script>"><img src=x onerror=alert(1)>\u202e'
+    seen = {"name": evil, "status": evil, "mechanism": evil, "rows": 3, "epsilon": 1.0, "delta": 1e-6, "n_columns": 1}
+    seen |= {"columns": [(evil, "categorical", False)], "files": [(evil, 3)], "load": {evil: evil}}
+
+    async def look(*_: object) -> dict:
+        return seen
+
+    custodian.studio.worker.ask = look  # type: ignore[method-assign]
+    job = Job("0" * 16, "receive", "", 1.0, 2, facts={"received": "1" * 16, "name": evil})
+    (custodian.studio.state / "received" / ("1" * 16) / "release").mkdir(parents=True)
+    custodian.studio.jobs.get = lambda _: job  # type: ignore[method-assign]
+    custodian.studio.jobs.all = lambda: [job]  # type: ignore[method-assign]
+    told = [evil]
+    for is_ok in (True, False):
+        found = {
+            "ok": is_ok,
+            "rebuilt": False,
+            "claim": evil,
+            "problems": told,
+            "warnings": told,
+            "checked": told,
+            "declared": told,
+        }
+        monkeypatch.setattr(custodian.studio.jobs, "progress", lambda _, found=found: Progress("done", answer=found))
+        for path in (f"/receive/{job.id}", "/receive"):
+            text = custodian.get(path).text
+            assert "alert(1)" in text
+            for raw in ("<script>alert", "<img src=x", "\u202e"):
+                assert raw not in text

@@ -11,6 +11,7 @@ from visitors import SCHEMA, Custodian
 from sfumato.public.schema.schema import Schema
 from sfumato.studio import editing
 from sfumato.studio.jobs import Job, Progress
+from sfumato.studio.pages import results
 from sfumato.studio.taking_away import arguments, script
 
 HOSPITAL = """\
@@ -187,6 +188,9 @@ def test_rows_of_one_kind_are_asked_of_a_release(custodian: Custodian, monkeypat
     ):
         assert custodian.post(f"/p/{project.id}/sample", **{**good, **wrong}).status_code == 422
     assert not asked
+    assert results._free_name(root) == "more-rows.csv"
+    (root / "more-rows.csv").write_text("")
+    assert results._free_name(root) == "more-rows-2.csv"
     assert custodian.post(f"/p/{project.id}/sample", **good).status_code == 200
     assert asked == [
         ["sample", "sample", str(root / "released"), f"--out={root / 'more.csv'}", "--rows=50", "--where=age >= 65"]

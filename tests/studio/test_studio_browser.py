@@ -165,6 +165,11 @@ def test_the_whole_way_with_the_demo(watched: Watched, folder: Path) -> None:
     page.get_by_text("bears out its claim").wait_for()
     watched.look()
     assert page.get_by_text("--method=independent-histograms").first.is_visible()
+    page.get_by_label("Of which kind").fill("age >= 65")
+    page.get_by_label("Rows", exact=True).fill("40")
+    page.get_by_role("button", name="Draw rows").click()
+    page.get_by_text("40 rows were written to").wait_for()
+    assert (pd.read_csv(folder / "more-rows.csv")["age"] >= 65).all()
     assert (folder / "demo-release" / "certificate.json").is_file()
     frame = page.frame_locator("iframe").first
     frame.get_by_role("heading", level=1).wait_for()

@@ -34,7 +34,7 @@ def environment(spoken: str, place: str | None = None) -> Environment:
     )
     made.install_gettext_translations(catalogue(spoken), newstyle=True)  # type: ignore[attr-defined]
     numbers = Numbers(place or spoken)
-    for name in ("number", "percent", "moment", "size"):
+    for name in ("number", "percent", "moment", "instant", "size"):
         made.filters[name] = getattr(numbers, name)
     made.filters["shown"] = shown
     made.filters["told"] = lambda text, longest=2000: _told(text, longest, catalogue(spoken))

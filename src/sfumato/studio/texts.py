@@ -99,6 +99,17 @@ class Numbers:
         """A date and a time of the day on this machine's clock."""
         return str(format_datetime(datetime.fromtimestamp(seconds), format="medium", locale=self._locale))
 
+    def instant(self, text: str) -> str:
+        """A moment as the ledger writes it, on this machine's clock.
+
+        >>> Numbers("de").instant("no moment")
+        'no moment'
+        """
+        try:
+            return self.moment(datetime.fromisoformat(text).timestamp())
+        except (ValueError, OverflowError):
+            return shown(text, 30)
+
     def size(self, n_bytes: int) -> str:
         """Of a file.
 

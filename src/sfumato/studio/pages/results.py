@@ -171,6 +171,12 @@ def _of_release(here: Studio, project: Project, release: Job, kind: str) -> Job 
     return found if found is not None and (found.facts or {}).get("release") == release.id else None
 
 
+def _free_name(folder: Path) -> str:
+    """A file that is not there yet."""
+    names = ("more-rows.csv", *(f"more-rows-{number}.csv" for number in range(2, 1000)))
+    return next((name for name in names if not (folder / name).exists()), names[0])
+
+
 def _elsewhere(here: Studio, job: Job) -> dict[str, str]:
     """What is taken away is run elsewhere: beside the schema.toml that is taken with it, to make another folder."""
     return {"schema": "schema.toml", "out": f"{Path(job.target).name}-again", "ledger": here.ledger}
@@ -213,7 +219,7 @@ def _page(
         verified=None if verifying is None else here.jobs.progress(verifying),
         sampling=sampling,
         sampled=None if sampling is None else here.jobs.progress(sampling),
-        more={"more_rows": "1000", "file": "more-rows.csv", "where": "", **(given or {})},
+        more={"more_rows": "1000", "file": _free_name(Path(job.target).parent), "where": "", **(given or {})},
         errors=errors or {},
         private=bool(private) and Path(private).is_file(),
         command=command(arguments(facts["source"], facts["chosen"], **where)),
