@@ -247,11 +247,11 @@ def peak_of(work) -> int:
 @pytest.mark.slow
 def test_memory_does_not_grow_with_the_number_of_rows(histograms: sf.Fitted, tmp_path: Path, monkeypatch) -> None:
     """Arrow's own buffers are not traced: `benchmarks/stream_out.py` measures all of the memory."""
-    monkeypatch.setattr(pieces, "PIECE", 10_000)
+    monkeypatch.setattr(pieces, "PIECE", 20_000)
     monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", 1)  # two pieces or twelve: as many of them at once
     sf.verify(sf.release(histograms, to=tmp_path / "first", rows=100).path, rebuild=True)  # whatever is made once
     written, checked = list[int](), list[int]()
-    for n_rows in (20_000, 120_000):
+    for n_rows in (40_000, 240_000):
         to = tmp_path / str(n_rows)
         written.append(peak_of(partial(sf.release, histograms, to=to, rows=n_rows)))
         checked.append(peak_of(partial(sf.verify, to, rebuild=True)))
