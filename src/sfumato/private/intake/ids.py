@@ -47,9 +47,12 @@ def id_of(value: Any, depth: int = _DEPTH) -> bytes | None:
     >>> id_of(" 7"), id_of(7.0), id_of(b"7\xff"), id_of(float("nan")), id_of(("a", 7))
     (b'=7', b'=7', b'=7\xff', None, b'(2:=a,2:=7,)')
     """
-    if issubclass(type(value), tuple):
+    kind = type(value)
+    if kind is int and int.bit_length(value) < 64:  # most keys are such numbers: they go the short way
+        return b"=%d" % value
+    if issubclass(kind, tuple):
         return _joined(tuple.__iter__(value), b"(%b)", depth)
-    if issubclass(type(value), frozenset):
+    if issubclass(kind, frozenset):
         return _joined(frozenset.__iter__(value), b"{%b}", depth)
     written = _written(value)
     return None if written is None or written.strip(_BLANKS) in _MISSING else b"=" + written

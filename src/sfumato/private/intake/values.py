@@ -99,7 +99,8 @@ def to_texts(values: Values, *, write: Callable[[Any], Any] = scalars.text_of) -
     if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8 and values.dtype.isnative:
         small = values.astype(np.float32) if values.dtype == np.float16 else values
         codes, distinct = pd.factorize(small)
-        return Coded([write(value) for value in distinct], codes.astype(np.int64))
+        plain = distinct if small.dtype.kind == "f" else distinct.tolist()  # whose types say nothing beyond the values
+        return Coded([write(value) for value in plain], codes.astype(np.int64))
     if values.dtype.kind in "mM":
         codes, distinct = pd.factorize(values.view(np.int64))
         return Coded([write(value) for value in distinct.view(values.dtype)], codes.astype(np.int64))
