@@ -99,6 +99,8 @@ def values_of(expression: Expression, rows: Batch) -> Floats:
 
 def read_question(text: str, schema: Schema) -> Question:
     """Parse a question, or say where it goes wrong."""
+    if not isinstance(text, str):
+        raise SchemaError(f"a question is a text, and this is of type {type(text).__name__}. Write 'mean(income)'.")
     if not text.strip() or len(text) > MOST_CHARACTERS:
         raise SchemaError(
             f"a question has from 1 to {MOST_CHARACTERS:,} characters. Write one such as mean(income) by region where age >= 65."
@@ -189,6 +191,9 @@ def _argument(text: str, kind: str, function: str, schema: Schema, variables: Ma
     _refuse_images(text, schema)
     read = read_expression(text, variables, truth=kind == "c")
     if kind == "x" and read.kind == "text":
+        if (name := text.strip()).isidentifier() and name not in variables:  # a word that stands alone may be any text
+            near = did_you_mean(name, variables)
+            refuse(text, f"there is no column {name!r}.{near}", 0, len(text))
         refuse(
             text,
             f"this is a text, and {function} needs numbers. Ask for share({text.strip()} = ...) or count() by",

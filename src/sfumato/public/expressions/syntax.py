@@ -82,6 +82,8 @@ def unquoted(written: str) -> str:
 
 def parsed(text: str) -> Tree[Any] | Token:
     """The tree of a text, or a sentence that shows where it goes wrong."""
+    if not isinstance(text, str):
+        raise SchemaError(f"an expression is a text such as 'age >= 65', and this is of type {type(text).__name__}.")
     if len(text) > MOST_CHARACTERS:
         raise SchemaError(
             f"an expression has {len(text):,} characters, and {MOST_CHARACTERS:,} are the most. Write several shorter ones."
