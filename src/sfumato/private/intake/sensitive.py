@@ -238,6 +238,7 @@ def open_stretches(sensitive: Sensitive, *, stretches: int, least: int) -> list[
 def require_same_files(sensitive: Sensitive) -> None:
     """Refuse files that came or went since the data was opened."""
     source = _source_of(sensitive)
+    source = source.source if isinstance(source, LimitedSource) else source
     if isinstance(source, FilesSource):
         source.require_same_files()
 
