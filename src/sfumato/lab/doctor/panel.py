@@ -12,12 +12,14 @@ import pandas as pd
 
 from sfumato.errors import SfumatoError, SourceError
 from sfumato.lab.attacks.inference import AttributeAttack, attribute_inference
+from sfumato.lab.attacks.meaning import same_names
 from sfumato.lab.attacks.membership import closest, density_ratio
 from sfumato.lab.attacks.roc import Attack
 from sfumato.lab.attacks.sheets import Comparison, from_batches, from_frames
 from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.doctor import values
 from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, not_tested
+from sfumato.lab.doctor.parts import copied_parts
 from sfumato.public.schema.schema import Schema, schema_of
 
 
@@ -119,7 +121,7 @@ def examine(
     """
     faults = faults_of(tool) if tool is not None else ()
     on_step("reading the tables")
-    tables = [read_table(table) for table in (real, synthetic, holdout) if table is not None]
+    tables = same_names([read_table(table) for table in (real, synthetic, holdout) if table is not None])
     found = from_frames(*tables) if schema is None else _as_meant(tables, schema_of(schema))
     left_out = [str(name) for name in tables[0].columns if str(name) not in (*found.names, *found.not_tested)]
     if not found.names:
@@ -134,6 +136,7 @@ def examine(
         raise SourceError("a table has fewer than two rows: there is nothing to compare.")
     tests: dict[str, Callable[[Comparison], Finding]] = {
         "copied rows": values.copied_rows,
+        "copied parts": copied_parts,
         "near copies": values.near_copies,
         "raw numbers": values.raw_values,
         "exact counts": partial(values.exact_counts, epsilon=epsilon),
@@ -141,7 +144,8 @@ def examine(
         "rare categories": values.rare_values,
         "row count": values.row_count,
     }
-    findings = [_spelled_alike(found)] if found.not_tested else []
+    findings = [_left_out(left_out)] if left_out else []
+    findings += [_spelled_alike(found)] if found.not_tested else []
     for name, test in tests.items():
         on_step(name)
         findings.append(test(found))
@@ -172,6 +176,16 @@ def _as_meant(tables: list[pd.DataFrame], schema: Schema) -> Comparison:
     some = Schema(columns=tuple(replace(column, depends_on=(), depends_on_map=()) for column in known))
     real, synthetic, *holdout = (read_rows(table, some) for table in tables)
     return from_batches(some, real=real, synthetic=synthetic, holdout=holdout[0] if holdout else None)
+
+
+def _left_out(names: list[str]) -> Finding:
+    """A column under another name hides what it holds."""
+    listed = ", ".join(names[:10]) + (" and more" if len(names) > 10 else "")
+    return not_tested(
+        "names",
+        f"Not tested: {listed}. Columns of the real table that another table or the schema lacks. If they go by another name "
+        "there, give them one name in all tables.",
+    )
 
 
 def _spelled_alike(found: Comparison) -> Finding:
