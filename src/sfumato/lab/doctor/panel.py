@@ -1,5 +1,6 @@
 """The leak panel: every test on one synthetic table, and the known faults of the tool that made it. Reads real rows WITHOUT privacy."""
 
+import gzip
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +21,7 @@ from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.doctor import values
 from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, not_tested
 from sfumato.lab.doctor.parts import copied_parts
+from sfumato.private.intake.csv_file import read_header
 from sfumato.public.schema.schema import Schema, schema_of
 
 
@@ -223,7 +225,14 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
     try:
         if path.name.lower().endswith((".parquet", ".pq")):
             return pd.read_parquet(path)
-        return pd.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",", low_memory=False)
+        mark, above = _layout(path)
+        return pd.read_csv(path, sep=mark, skiprows=above, low_memory=False)
+    except FileNotFoundError:
+        raise SourceError(f"{path} does not exist. Check the path.") from None
+    except UnicodeError:
+        raise SourceError(
+            f"{path} is not UTF-8. Save it as UTF-8, for instance with: iconv -f latin1 -t utf-8 OLD > NEW"
+        ) from None
     except _UNREADABLE as error:
         if isinstance(error, IsADirectoryError):
             raise SourceError(
@@ -231,6 +240,16 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
                 "visits.parquet and synthetic.visits.parquet."
             ) from None
         raise SourceError(f"{path} cannot be read as a table ({type(error).__name__}). Give CSV or Parquet.") from None
+
+
+def _layout(path: Path) -> tuple[str, int]:
+    """What stands between the fields of a CSV file, and how many lines above the header say so."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig") as file:
+        first = file.readline()
+        told = first.lower().startswith("sep=")
+        header = read_header(first + file.readline() if told else first, tabs=".tsv" in path.name.lower(), wanted=())
+    return ("," if header is None else header.mark), int(told)
 
 
 def _judge(attacks: list[Attack], *, epsilon: float) -> Finding:
