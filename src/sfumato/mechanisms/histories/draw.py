@@ -62,10 +62,9 @@ def _moments(
 ) -> tuple[Floats, Flags]:
     """Several lists of gaps for every person, of which that is kept which comes nearest to the person's span of time."""
     order, cells = clock.order, clock.gap
-    first, last = (
-        np.nan_to_num(persons[name].astype(np.float64), nan=order.centre) for name in (names.first, names.last)
-    )
-    cell = np.clip(np.nan_to_num(persons[names.gap], nan=0.0), 0, cells.inner - 1).astype(np.int64)
+    of_table = [persons[name].astype(np.float64) for name in (names.first, names.last, names.gap)]
+    first, last, gap = with_time(np.column_stack(of_table), number, rng, centre=order.centre).T
+    cell = np.clip(gap, 0, cells.inner - 1).astype(np.int64)
     usual = cells.middles()[cell]
     classes = clock.class_of(usual)
     span = np.where(last > first, last - first, usual * np.maximum(number - 1, 0))
@@ -93,6 +92,27 @@ def _moments(
         start = np.round(start)
     moments = start[:, None] + np.concatenate([np.zeros((len(number), 1)), np.cumsum(kept, axis=1)], axis=1)
     return np.clip(moments, order.low, order.high), there & (kept == 0)
+
+
+def with_time(known: Floats, number: Integers, rng: np.random.Generator, *, centre: float) -> Floats:
+    """First and last moment and mean gap of every person: where one of them is missing, all are another's with alike many events.
+
+    A person whom the table gives no events, or one, may have more by the noisy number of events. All at one moment in the middle,
+    or with no time in between, such persons would be a sort of their own.
+    """
+    out = np.nan_to_num(known, nan=0.0)
+    out[:, :2] = np.where(np.isnan(known[:, :2]), centre, known[:, :2])
+    for needed, some in ((known, number > 1), (known[:, :2], number == 1)):
+        whole = ~np.isnan(needed).any(axis=1)
+        donors, asking = np.flatnonzero(some & whole), np.flatnonzero(some & ~whole)
+        if not len(donors):
+            continue
+        donors = rng.permutation(donors)
+        donors = donors[np.argsort(number[donors], kind="stable")]
+        alike = [np.searchsorted(number[donors], number[asking], side=side) for side in ("left", "right")]
+        place = (alike[0] + rng.random(len(asking)) * (alike[1] - alike[0])).astype(np.int64)
+        out[asking, : needed.shape[1]] = known[donors[np.minimum(place, len(donors) - 1)], : needed.shape[1]]
+    return out
 
 
 def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Flags) -> Wanted:
@@ -141,18 +161,25 @@ def _values(
     return np.round(out) if column.kind == "integer" else out
 
 
-def completed(means: Floats, rng: np.random.Generator) -> Floats:
-    """Means of slots of which a person was to have no event, drawn from those of others.
+def completed(means: Floats, rng: np.random.Generator, *, doubt: float = 300.0) -> Floats:
+    """Means of slots of which a person was to have no event: a regression on its other means, with its spread.
 
-    All the same, they would tell that the sort is rare with this person. By a regression, what noise has put between the
-    few that are known and anything else would hold for everybody.
+    All the same, they would tell that the sort is rare with this person; drawn from those of others, they would hide that
+    a person's values go together. What few persons show of that may be what noise has put there, and would hold for everybody
+    else: so many persons who show nothing are added.
     """
-    out = means.copy()
-    for column in out.T:
-        unknown = np.isnan(column)
-        known = column[~unknown]
-        drawn = rng.choice(known, unknown.sum()) if len(known) else rng.standard_normal(unknown.sum())
-        column[unknown] = drawn
+    known = ~np.isnan(means)
+    number = np.maximum(known.sum(axis=0), 1)
+    centre = np.where(known, means, 0.0).sum(axis=0) / number
+    about = np.where(known, means - centre, 0.0)
+    out = np.where(known, means, 0.0)
+    for slot, is_known in enumerate(known.T):
+        others = np.delete(about, slot, axis=1)
+        x, y = others[is_known], about[is_known, slot]
+        rule = np.linalg.solve(x.T @ x + doubt * np.eye(x.shape[1]), x.T @ y)
+        missed = y - x @ rule if len(y) else rng.standard_normal(len(means))
+        drawn = centre[slot] + others @ rule + rng.choice(missed, len(means))
+        out[~is_known, slot] = drawn[~is_known]
     return out
 
 

@@ -79,6 +79,8 @@ def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.G
     is_end = np.append(ends, False)[np.clip(wanted.last, 0, n)] & (number > 0)
     free = facts.settings.kind_freedom * np.where(ends, 0.0, kinds.usual)
     left = None if wanted.of_each is None else wanted.of_each.copy()
+    if left is not None:  # that a person has none of a sort says more of it than how many it has
+        free = free * np.where(left > 0, 1.0, facts.settings.kind_unwanted)
     out = np.zeros((len(number), most), dtype=np.int64)
     for place in range(most):
         weights = share = np.broadcast_to(free, (len(number), n)) if left is None else left + free
@@ -152,18 +154,29 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
 def _targets(facts: EventFacts, noisy: Measured, found: list[Floats]) -> list[Floats]:
     """Noisy counts as distributions of sorts in each context: what persons alone do not explain, where it is not noise.
 
-    First what holds for the sort before alone, whatever the rest of the context; then for the whole of it.
+    First what holds for the sort before alone, whatever the rest of the context; then for the whole of it. Every table has counted
+    the first with noise of its own, so it is told by all of them together.
     """
     n, targets = facts.n_kinds, []
-    for measured, alone in zip(_by_table(facts, noisy.values), found, strict=True):
-        several = len(measured) // (2 * n)
-        short = alone.reshape(several, 2 * n, n).sum(axis=0)
-        counted_short = measured.reshape(several, 2 * n, n).sum(axis=0)
-        known = shrunk(counted_short, distributions(short), stddev=noisy.stddev * np.sqrt(several))
-        moved = known / np.maximum(distributions(short), 1e-6)
-        towards = distributions(distributions(alone) * np.tile(moved, (several, 1)))
-        targets.append(shrunk(measured, towards, stddev=noisy.stddev))
+    tables = _by_table(facts, noisy.values)
+    several = [len(measured) // (2 * n) for measured in tables]
+    trust = 1 / np.array(several)
+    trust /= trust.sum()
+    counted = sum(
+        part * measured.reshape(-1, 2 * n, n).sum(axis=0) for part, measured in zip(trust, tables, strict=True)
+    )
+    stddev = noisy.stddev * float(np.sqrt(trust**2 @ np.array(several)))
+    for measured, alone, many in zip(tables, found, several, strict=True):
+        short = distributions(alone.reshape(many, 2 * n, n).sum(axis=0))
+        moved = shrunk(np.asarray(counted), short, stddev=stddev) / np.maximum(short, 1e-6)
+        towards = distributions(distributions(alone) * np.tile(moved, (many, 1)))
+        targets.append(shrunk(measured, towards, stddev=noisy.stddev, together=_of_last(many, n)))
     return targets
+
+
+def _of_last(several: int, n: int) -> Integers:
+    """The contexts of a table that have the sort before in common."""
+    return np.tile(np.repeat(np.arange(n), 2), several)
 
 
 def _by_table(facts: EventFacts, counts: Floats) -> list[Floats]:

@@ -21,8 +21,8 @@ class HistoryShares:
 
     counts: float = 0.08  #: how many events persons have (one release each of .06 and .08, hospital of another seed)
     levels: float = 0.12  #: which values events have, by sort (prototype: .10 to .14)
-    kinds: float = 0.07  #: which sort follows which (prototype)
-    gaps: float = 0.11  #: how long after each other (prototype)
+    kinds: float = 0.09  #: which sort follows which (prototype: .07; what falls short takes it from what does not)
+    gaps: float = 0.09  #: how long after each other (prototype: .11)
     changes: float = 0.06  #: how far values go from one event to the next (prototype)
     spreads: float = 0.04  #: how far a person's values vary about their mean (prototype)
 
@@ -47,6 +47,8 @@ class HistorySettings:
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
     #: so many events of usual sorts are added to those a person is to have: these are noisy (.3 1 3, one noise: hospital, liver)
     kind_freedom: float = 3.0
+    #: so much of that of sorts of which a person is to have none (less: the target gains what the next sort loses; .1 1, judgement)
+    kind_unwanted: float = 0.5
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)

@@ -2,19 +2,24 @@
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats
+from sfumato.mechanisms.common.arrays import Floats, Integers
 
 
-def shrunk(table: Floats, towards: Floats, *, stddev: float) -> Floats:
+def shrunk(table: Floats, towards: Floats, *, stddev: float, together: Integers | None = None) -> Floats:
     """Rows of a noisy table as distributions, each cell drawn towards another by the part of its difference that is noise.
 
     Breiman's garrote ("Better subset regression", 1995). A cell that noise has taken below zero may still hold a few: what
-    is never drawn is impossible for whoever learns from it.
+    is never drawn is impossible for whoever learns from it. Rows that are `together` differ no more than all of them
+    show beyond noise (James and Stein): where there is nothing, single cells stand out all the same.
     """
     sizes = np.maximum(table.sum(axis=1, keepdims=True), 0.0)
     expected = sizes * towards
     excess = table - expected
     kept = np.clip(1 - 2 * stddev**2 / np.maximum(excess**2, 1e-300), 0.0, 1.0)
+    if together is not None:
+        squares = np.bincount(together, weights=(excess**2).sum(axis=1))
+        noise = np.bincount(together) * table.shape[1] * stddev**2
+        kept *= np.clip(1 - noise / np.maximum(squares, 1e-300), 0.0, 1.0)[together][:, None]
     return distributions(np.maximum(expected + kept * excess, np.minimum(expected, stddev / 4)), towards)
 
 

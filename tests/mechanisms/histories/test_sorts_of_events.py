@@ -8,7 +8,7 @@ from small_histories import SETTINGS
 
 from schemas import HOSPITAL
 from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.histories.draw import completed
+from sfumato.mechanisms.histories.draw import completed, with_time
 from sfumato.mechanisms.histories.facts import EventFacts
 from sfumato.mechanisms.histories.kinds import (
     Wanted,
@@ -18,6 +18,7 @@ from sfumato.mechanisms.histories.kinds import (
     kind_counts,
     unfitted,
 )
+from sfumato.mechanisms.histories.shrinking import distributions, shrunk
 from sfumato.public.plan.doors import Measured
 from sfumato.public.schema.column import Column
 
@@ -83,3 +84,54 @@ def test_means_that_are_not_known_have_the_spread_of_the_others(n_known: int) ->
     assert 0.9 < filled[n_known:, 1].std() < 1.1
     assert (filled[:, 0] == means[:, 0]).all()
     assert abs(np.corrcoef(filled.T)[0, 1]) < 0.1
+
+
+def test_means_that_are_not_known_go_with_those_that_are() -> None:
+    """A person's values go together, and do so where the table of persons gave it no event of a sort; few who show it show nothing."""
+    rng = np.random.default_rng(2)
+    person = rng.normal(size=4000)
+    whole = person[:, None] + 0.3 * rng.normal(size=(4000, 2))
+
+    def together(n_known: int) -> float:
+        means = whole.copy()
+        means[n_known:, 1] = np.nan
+        return float(np.corrcoef(completed(means, rng)[n_known:].T)[0, 1])
+
+    assert together(2000) > 0.7
+    assert abs(together(20)) < 0.4
+
+
+def test_a_person_with_events_and_no_moments_has_those_of_another() -> None:
+    rng = np.random.default_rng(3)
+    number = np.array([0, 1, 1, 3, 3, 40, 40])
+    known = np.array([[5.0, 5, 9], [1, 2, np.nan], [np.nan] * 3, [3, 4, 5], [3, 7, np.nan], [6, 7, 8], [np.nan] * 3])
+    found = with_time(known, number, rng, centre=50.0)
+    assert found[[2, 4, 6]].tolist() == [[1, 2, 0], [3, 4, 5], [6, 7, 8]]
+    assert found[[1, 3, 5], :2].tolist() == known[[1, 3, 5], :2].tolist()
+    alone = with_time(np.full((2, 3), np.nan), np.array([2, 0]), rng, centre=50.0)
+    assert alone.tolist() == [[50, 50, 0]] * 2  # of whom nothing is known, and nobody else is there
+
+
+def test_rows_that_differ_by_noise_alone_are_alike() -> None:
+    rng = np.random.default_rng(4)
+    rows, stddev = np.full((40, 4), 1000.0), 30.0
+    noisy, together = rows + stddev * rng.normal(size=rows.shape), np.zeros(40, dtype=np.int64)
+
+    def off(table: Floats, together: Integers | None) -> float:
+        found = shrunk(noisy + table - rows, distributions(rows), stddev=stddev, together=together)
+        return float(np.abs(found - distributions(table)).mean())
+
+    assert off(rows, together) < off(rows, None) / 2
+    differing = rows + 300 * np.sign(rng.normal(size=rows.shape))
+    assert off(differing, together) < 1.1 * off(differing, None)
+
+
+def test_a_person_seldom_has_a_sort_of_which_it_is_to_have_none() -> None:
+    rng = np.random.default_rng(5)
+    numbers, nothing = np.full(N, 2), np.full(N, FACTS.n_kinds)
+    of_each = np.zeros((N, FACTS.n_kinds))
+    of_each[:, 0] = numbers
+    wanted = Wanted(numbers, of_each, nothing, nothing, np.zeros((N, MOST - 1), dtype=bool))
+    kinds = replace(unfitted(FACTS, None), usual=np.array([0.8, 0.2, 0.0])[: FACTS.n_kinds])
+    drawn = draw_kinds(FACTS, kinds, wanted, rng)[:, :2]
+    assert 0.1 < float((drawn == 1).any(axis=1).mean()) < 0.18
