@@ -1,6 +1,7 @@
 # Two commands are all a newcomer needs: make demo, make test. Each installs what it needs into .venv first.
 PYTHON ?= python3
 BIN := .venv/bin
+comma := ,
 PIP := $(BIN)/python -m pip --disable-pip-version-check install --quiet --constraint constraints.txt
 
 .PHONY: help demo test check bench clean
@@ -37,6 +38,13 @@ help:
 .venv/spark: .venv/dev
 	$(PIP) --editable '.[spark]'
 	@touch $@
+
+# What CI needs, in one run of pip: each run takes half a minute to find out what goes with what.
+.PHONY: install
+install:
+	@test -x $(BIN)/python || $(PYTHON) -m venv .venv
+	$(PIP) --editable '.[$(EXTRAS)]'
+	@touch .venv/base $(foreach extra,$(subst $(comma), ,$(EXTRAS)),.venv/$(extra))
 
 demo: .venv/base
 	$(BIN)/sfumato demo --force

@@ -26,9 +26,9 @@ class Visitor:
     """A browser without windows."""
 
     def __init__(self, address: str) -> None:
-        self._host = re.search(r"//([^/]+)/", address)[1]
+        self._host, self._base, entrance = re.search(r"//([^/]+)(/[^/]+)(/.*)", address).groups()
         self._cookie = self._csrf = ""
-        answer, _ = self._ask("GET", address.split(self._host)[1])
+        answer, _ = self._ask("GET", entrance)
         self._cookie = answer.getheader("set-cookie").split(";")[0]
         text = self.get("/")
         self._csrf = re.search(r'name="csrf" value="([^"]+)"', text)[1]
@@ -40,7 +40,7 @@ class Visitor:
             "origin": f"http://{self._host}",
             "content-type": "application/x-www-form-urlencoded",
         }
-        connection.request(method, path, body or None, headers)
+        connection.request(method, self._base + path, body or None, headers)
         answer = connection.getresponse()
         text = answer.read().decode()
         connection.close()
@@ -56,7 +56,7 @@ class Visitor:
         """A form; gives the address that it leads on to."""
         answer, _ = self._ask("POST", path, urlencode({"csrf": self._csrf, **fields}))
         assert answer.status == 303, (path, answer.status)  # noqa: S101
-        return answer.getheader("location")
+        return answer.getheader("location").removeprefix(self._base)
 
 
 def started(folder: Path, state: Path) -> tuple[subprocess.Popen, str]:

@@ -7,7 +7,9 @@ import pytest
 import sfumato as sf
 from sfumato import conditions
 from sfumato.errors import ModelError, SchemaError
+from sfumato.mechanisms.table.model import copies_for
 from sfumato.model import FixedModel, Synthetic
+from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.schema import Column, Schema
 
 COLUMNS = (
@@ -70,6 +72,29 @@ def test_rows_are_those_of_the_model_given_the_condition(narrowing: sf.Fitted) -
     assert "real ones by noisy counts" in part.told
 
 
+def test_a_part_of_the_rows_is_drawn_without_what_makes_all_of_them_even(narrowing: sf.Fitted) -> None:
+    """Rows that are looked through are many, and no reason to draw each several times."""
+    part, _ = narrowing.under("age < 20 or age > 80")._part
+    if hasattr(part, "settings"):  # 3a-table, which balances and copies
+        whole, _ = narrowing.under("ward = 'icu'")._part
+        assert whole.settings.balances_rows
+        assert not part.settings.balances_rows
+        rates = np.array([0.9, 0.1])
+        assert {copies_for(rates, 1_000_000, model.settings) for model in (part, whole)} == {1}
+        assert copies_for(rates, 1_000_000, narrowing.sampled.settings) > 1
+
+
+def test_given_texts_may_hold_any_marks() -> None:
+    words = ("O'Hare", 'b "c" \'d', "plain")
+    schema = Schema(
+        columns=(Column(name="a`b", kind="categorical", categories=words), Column(name="plain", kind="boolean"))
+    )
+    rows = pd.DataFrame({"a`b": pd.Categorical(words, categories=words), "plain": [True, False, True]})
+    for word in words:
+        held = conditions.conditioned(FixedModel(Synthetic(table=rows)), schema, given={"a`b": word})
+        assert held.sample(1, seed=0).table["a`b"].tolist() == [word]
+
+
 def test_rules_hold_under_a_condition(fitted: sf.Fitted) -> None:
     rows = fitted.sample(500, where="ward = 'icu' and begin > 20").table
     assert (rows["begin"] <= rows["end"]).fillna(True).all()
@@ -109,6 +134,30 @@ def test_given_values_balanced_classes_and_rows_to_fill(fitted: sf.Fitted) -> No
 def test_what_cannot_be_is_refused(fitted: sf.Fitted, text: str, sentence: str) -> None:
     with pytest.raises(SchemaError, match=sentence):
         fitted.sample(10, where=text)
+
+
+def test_keys_are_made_for_the_rows_that_are_kept_alone() -> None:
+    """Thousands of rows are looked through, for which the pattern has too few keys; and parts that are put together share none."""
+    schema = Schema(
+        columns=(Column(name="age", kind="integer", bounds=(0, 999)), Column(name="ill", kind="boolean")),
+        rules=(Rule(key="id", pattern="[0-9]{3}"),),
+    )
+
+    class Ages:
+        default_rows = 100
+
+        def sample(self, n_rows: int, *, seed: int) -> Synthetic:
+            rng = np.random.default_rng(seed)
+            return Synthetic(
+                table=pd.DataFrame({"age": rng.integers(0, 1_000, n_rows), "ill": rng.random(n_rows) < 0.5})
+            )
+
+    rows = conditions.conditioned(Ages(), schema, where="age < 20").sample(100, seed=1).table
+    even = conditions.sample_balanced(Ages(), schema, "ill", 900, seed=1).table
+    begun = conditions.sample_filled(Ages(), schema, pd.DataFrame({"ill": [True, False] * 300}), seed=1).table
+    for table in (rows, even, begun):
+        assert list(table) == ["id", "age", "ill"]
+        assert table["id"].is_unique
 
 
 def test_what_is_given_must_fulfil_the_condition_itself(fitted: sf.Fitted, monkeypatch) -> None:

@@ -3,6 +3,8 @@
 import ast
 import tomllib
 from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -56,12 +58,32 @@ def module_of(file: Path) -> str:
     return ".".join(file.with_suffix("").relative_to(SOURCE).parts).removesuffix(".__init__")
 
 
+@dataclass(frozen=True)
+class Read:
+    """What is asked of a file: all imports, and what its head defines and takes from elsewhere."""
+
+    imports: list[ast.Import | ast.ImportFrom]
+    defined: set[str]
+    bound: set[str]
+
+
+@cache
+def read(file: Path) -> Read:
+    """Parsed once, and no tree is kept."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    return Read(
+        [node for node in ast.walk(tree) if isinstance(node, ast.Import | ast.ImportFrom)],
+        {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)},
+        {alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names},
+    )
+
+
 def imports_of(file: Path, modules: set[str]) -> Iterator[str]:
     """Every module of the package that a file imports, at its head or inside of a function."""
-    for node in ast.walk(ast.parse(file.read_text(encoding="utf-8"))):
+    for node in read(file).imports:
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names if alias.name in modules)
-        elif isinstance(node, ast.ImportFrom) and node.module:
+        elif node.module:
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield from [name for name in (inner, node.module) if name in modules][:1]
@@ -136,16 +158,11 @@ def namesakes() -> set[str]:
     """Modules that define what they are called, and packages that import something by the name of a module of theirs."""
     found = set()
     for file in FILES:
-        tree = ast.parse(file.read_text(encoding="utf-8"))
-        defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
-        if file.stem in defined:
+        if file.stem in read(file).defined:
             found.add(module_of(file))
         if file.name == "__init__.py":
-            bound = {
-                alias.asname or alias.name for n in tree.body if isinstance(n, ast.ImportFrom) for alias in n.names
-            }
             inside = {p.stem for p in file.parent.glob("*.py")} | {p.name for p in file.parent.iterdir() if p.is_dir()}
-            found |= {f"{module_of(file)}.{name}" for name in (bound | defined) & inside}
+            found |= {f"{module_of(file)}.{name}" for name in (read(file).bound | read(file).defined) & inside}
     return found
 
 

@@ -219,15 +219,15 @@ def test_a_piece_is_gone_before_the_next_but_one_is_drawn(
     for n_threads, most in ((1, 200), (8, 600)):
         monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", n_threads)
         fitted = watched(histograms)
-        release = sf.release(fitted, to=tmp_path / f"by {n_threads}", rows=5_000)
-        assert fitted.model.drawn == [100] * 50
+        release = sf.release(fitted, to=tmp_path / f"by {n_threads}", rows=2_000)
+        assert fitted.model.drawn == [100] * 20
         assert fitted.model.alive.most <= most
     assert sf.verify(release.path, rebuild=True).ok
     assert (release.path / "synthetic.parquet").read_bytes() == (tmp_path / "by 1" / "synthetic.parquet").read_bytes()
 
 
 def test_reading_holds_one_piece(few: None, histograms: sf.Fitted, tmp_path: Path) -> None:
-    release, alive = sf.release(histograms, to=tmp_path / "release", rows=5_000), Alive()
+    release, alive = sf.release(histograms, to=tmp_path / "release", rows=1_000), Alive()
     for piece in read_pieces(release.path / "synthetic.parquet"):
         alive.watch(piece.table)
     del piece

@@ -28,8 +28,8 @@ LEDGER = (
         "a schema that says more forgets the charge",
         "all rows after a discovery for nothing",
         "private/intake/sensitive.py",
-        "return Sensitive(_source_of(sensitive), schema=schema, before_reading=_before_of(sensitive))",
-        "return Sensitive(_source_of(sensitive), schema=schema)",
+        "return Sensitive(private_source, schema=schema, before_reading=_before_of(sensitive))",
+        "return Sensitive(private_source, schema=schema)",
         _BEFORE,
     ),
     _mutant(

@@ -68,8 +68,11 @@ def __getattr__(name: str) -> Any:
     elif name.startswith("__"):  # what Python asks every module for
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}")
     else:
+        from sfumato.public.spelling import did_you_mean
+
         below = [room for room in _ROOMS if name in import_module(room).__all__]
-        where = f": it is {below[0]}.{name}" if below else ""
+        near = did_you_mean(name, __all__)
+        where = f": it is {below[0]}.{name}" if below else f".{near}"
         raise AttributeError(f"module 'sfumato' has no attribute {name!r}{where}")
     globals()[name] = found
     return found

@@ -20,6 +20,7 @@ from sfumato.obeying import units_of
 from sfumato.pieces import PIECE, draw_pieces, joined
 from sfumato.public.expressions.domains import Domain
 from sfumato.public.expressions.expression import Expression
+from sfumato.public.expressions.syntax import BACKTICK, quoted
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.possible import impossible, tasks_of
 from sfumato.public.schema.ruled import Condition
@@ -36,8 +37,12 @@ _NEAR = 0.01
 class Narrowing(Protocol):
     """A model that can draw from a part of itself. It need not."""
 
-    def narrowed(self, domains: Mapping[str, Domain]) -> tuple[Model, float]:
-        """The model of rows within domains of some columns, or nearly within, and the share of all rows that they are."""
+    def narrowed(self, domains: Mapping[str, Domain], *, is_exact: bool) -> tuple[Model, float]:
+        """The model of rows within domains of some columns, or nearly within, and the share of all rows that they are.
+
+        `is_exact`: nearly all of these rows are wanted. Otherwise any part of them may be, so that all must be drawn by their chances,
+        each on its own: what makes the whole come out evenly is chance or worse in a part.
+        """
 
 
 @dataclass
@@ -59,8 +64,9 @@ class Conditioned:
         units = units_of(self.schema)
         changed = {name for task in tasks_of(self.schema.ruled, units) for name in task.names}
         changed |= {name for unit in units for name in unit} | {column.name for column in self.schema.computed}
-        box = self.where.box().domains
-        part, share = self.model.narrowed({name: domain for name, domain in box.items() if name not in changed})
+        box = self.where.box()
+        domains = {name: domain for name, domain in box.domains.items() if name not in changed}
+        part, share = self.model.narrowed(domains, is_exact=box.is_exact and len(domains) == len(box.domains))
         return (part, share) if share > 0 else (self.model, 1.0)
 
     @property
@@ -88,6 +94,10 @@ class Conditioned:
 
     def sample(self, n_rows: int, *, seed: int) -> Synthetic:
         """So many rows that fulfil the condition."""
+        return with_keys(self.without_keys(n_rows, seed=seed), self.schema, seed=seed)
+
+    def without_keys(self, n_rows: int, *, seed: int) -> Synthetic:
+        """The same rows, before keys are made up: the rows that are looked through need none."""
         check_row_count(n_rows)
         kept, n_kept = list[Synthetic](), 0
         for piece in self._pieces(n_rows, seed):
@@ -101,24 +111,24 @@ class Conditioned:
                 f"{n_kept:,} rows that fulfil the condition were found among {self.drawn:,}, and {n_rows:,} were asked for. Ask for "
                 "fewer rows, or for a wider condition."
             )
-        rows = joined(kept).take(slice(0, n_rows))
-        keys = {
-            key.name: key.pattern.draw(n_rows, first=0, seed=seed, unique=key.unique) for key in self.schema.ruled.keys
-        }
-        return replace(rows, table=pd.DataFrame(rows.table).assign(**keys)) if keys else rows
+        return joined(kept).take(slice(0, n_rows))
+
+    @cached_property
+    def _keyless(self) -> Schema:
+        return replace(self.schema, rules=tuple(rule for rule in self.schema.rules if not rule.key))
 
     def _pieces(self, n_rows: int, seed: int) -> Iterator[Synthetic]:
         """Rows of the narrowed model: first some, then as many as seem to be needed."""
         model, turn, want = self._part[0], 0, n_rows
         if isinstance(model, FixedModel):
-            yield from self._counted(draw_pieces(model, model.default_rows, schema=self.schema, seed=seed))
+            yield from self._counted(draw_pieces(model, model.default_rows, schema=self._keyless, seed=seed))
             return
         while self.drawn < MOST_DRAWN and (self.found or self.drawn < MOST_IN_VAIN):
             rate = max(self.found, 1) / self.drawn if self.drawn else 1.0
             size = math.ceil(min(max(_MORE * want / rate, _FIRST), PIECE))
             before = self.found
             own = int(np.random.SeedSequence([seed, turn, 31]).generate_state(1, np.uint64)[0])
-            yield from self._counted(draw_pieces(model, size, schema=self.schema, seed=own))
+            yield from self._counted(draw_pieces(model, size, schema=self._keyless, seed=own))
             turn, want = turn + 1, max(want - (self.found - before), 1)
 
     def _counted(self, pieces: Iterator[Synthetic]) -> Iterator[Synthetic]:
@@ -144,6 +154,15 @@ def encoded(table: pd.DataFrame, schema: Schema, names: Sequence[str]) -> dict[s
     """Some columns of released rows as encoded rows hold them; with the first column, so that there are rows."""
     wanted = names or [schema.columns[0].name]
     return {column.name: column.encode(table[column.name]) for column in schema.released if column.name in wanted}
+
+
+def with_keys(rows: Synthetic, schema: Schema, *, seed: int) -> Synthetic:
+    """Rows with the keys that rules of the schema make up, in front as in a release."""
+    n_rows = len(rows)
+    keys = {key.name: key.pattern.draw(n_rows, first=0, seed=seed, unique=key.unique) for key in schema.ruled.keys}
+    if not keys or rows.table is None:
+        return rows
+    return replace(rows, table=pd.DataFrame({**keys, **{str(name): rows.table[name].array for name in rows.table}}))
 
 
 def with_given(rows: Synthetic, given: Mapping[str, Any], schema: Schema) -> Synthetic:
@@ -184,7 +203,7 @@ def given_text(given: Mapping[str, Any], schema: Schema) -> str:
 
 
 def _equals(column: Column, value: Any) -> str:
-    name = f"`{column.name}`"
+    name = quoted(column.name, BACKTICK)
     if value is None or (isinstance(value, float) and math.isnan(value)) or value is pd.NaT or value is pd.NA:
         return f"{name} is missing"
     if column.kind == "boolean":
@@ -194,7 +213,7 @@ def _equals(column: Column, value: Any) -> str:
             raise SchemaError(
                 f"column {column.name!r} cannot be {value!r}. It holds {', '.join(column.categories[:10])}."
             )
-        return f"{name} = '{value}'" if "'" not in str(value) else f'{name} = "{value}"'
+        return f"{name} = {quoted(str(value))}"
     number = number_given(value, column)
     if column.kind == "integer":
         return f"{name} = {number!r}"
@@ -241,12 +260,12 @@ def sample_balanced(
     values = schema[column].categories
     sizes = [n_rows * (at + 1) // len(values) - n_rows * at // len(values) for at in range(len(values))]
     parts = [
-        conditioned(model, schema, where=where, given={column: value}).sample(size, seed=seed + at)
+        conditioned(model, schema, where=where, given={column: value}).without_keys(size, seed=seed + at)
         for at, (value, size) in enumerate(zip(values, sizes, strict=True))
         if size
     ]
     whole = joined(parts)
-    return whole.take(np.random.default_rng(seed).permutation(len(whole)))
+    return with_keys(whole.take(np.random.default_rng(seed).permutation(len(whole))), schema, seed=seed)
 
 
 def sample_filled(
@@ -263,11 +282,11 @@ def sample_filled(
     parts, places = [], []
     for number, (filled, members) in enumerate(groups.items()):
         parts.append(
-            conditioned(model, schema, where=where, given=dict(filled)).sample(len(members), seed=seed + number)
+            conditioned(model, schema, where=where, given=dict(filled)).without_keys(len(members), seed=seed + number)
         )
         places += members
     whole = joined(parts)
-    return whole.take(np.argsort(np.array(places), kind="stable"))
+    return with_keys(whole.take(np.argsort(np.array(places), kind="stable")), schema, seed=seed)
 
 
 #: Values of some columns, or public rows that are partly filled.

@@ -8,7 +8,7 @@ from typing import Any
 from sfumato.conditions import Asked, Conditioned, Given, conditioned
 from sfumato.errors import ModelError
 from sfumato.mechanism import Measurements, Mechanism
-from sfumato.model import Classifier, Model, Product, Synthetic
+from sfumato.model import Classifier, Model, Product, Synthetic, public_seed
 from sfumato.outlook.row_counts import AskedRows, rows_to_release
 from sfumato.pieces import draw_pieces, joined
 from sfumato.public.certificate.certificate import Certificate
@@ -75,7 +75,7 @@ class Fitted:
         return draw_pieces(self.sampled, self.row_count(rows), schema=self.schema, seed=self._seed(seed))
 
     def _seed(self, seed: int | None) -> int:
-        return self.certificate.seed if seed is None else seed
+        return self.certificate.seed if seed is None else public_seed(seed)
 
     def row_count(self, rows: AskedRows = None) -> int:
         """How many rows are meant."""

@@ -12,6 +12,7 @@ import pandas as pd
 from sfumato.fitted import Fitted
 from sfumato.ledger.booking import Booking, Charges, account_of
 from sfumato.mechanism import Mechanism, as_mechanism, record_of
+from sfumato.model import public_seed
 from sfumato.outlook.row_counts import AskedRows
 from sfumato.private.discovering import discover
 from sfumato.private.doors_only import doors_of
@@ -186,7 +187,7 @@ def _fit(
     on_step: Callable[[str], None],
 ) -> Fitted:
     schema = data.schema
-    seed = int.from_bytes(os.urandom(4), "little") if seed is None else seed
+    seed = int.from_bytes(os.urandom(4), "little") if seed is None else public_seed(seed)
     record = record_of(chosen)
     if schema.unit.person is not None:
         data = with_key(data, primitives.key())

@@ -17,6 +17,7 @@ from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Schema, schema_of
 from sfumato.public.schema.wide import has_few_rows_each, is_wide
+from sfumato.public.spelling import did_you_mean
 from sfumato.public.strict_json import read_fields
 
 #: What `measure` makes of the doors' answers, by name: a function of these noisy numbers and of public facts alone.
@@ -81,7 +82,8 @@ def registered(name: str) -> type[Mechanism]:
         raise PlanError(why_no_mechanism(name))
     _load(name)
     if name not in _REGISTRY:
-        raise PlanError(f"there is no mechanism {name!r}. Known: {', '.join(registered_names())}.")
+        known = registered_names()
+        raise PlanError(f"there is no mechanism {name!r}.{did_you_mean(name, known)} Known: {', '.join(known)}.")
     return _REGISTRY[name]
 
 

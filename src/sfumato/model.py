@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -166,3 +167,17 @@ def check_row_count(n_rows: int) -> None:
     """Refuse a request for no rows."""
     if n_rows < 1:
         raise ModelError(f"{n_rows} rows were asked for. Ask for at least 1.")
+
+
+def public_seed(seed: object) -> int:
+    """The seed as a plain number; refused where no generator would take it, before anything is spent.
+
+    >>> public_seed(np.int64(7))
+    7
+    >>> public_seed(-1)
+    Traceback (most recent call last):
+    sfumato.errors.ModelError: seed = -1 must be a whole number of at least 0.
+    """
+    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+        raise ModelError(f"seed = {seed!r} must be a whole number of at least 0.")
+    return int(seed)

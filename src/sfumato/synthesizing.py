@@ -123,6 +123,7 @@ def synthesize(
     seed: int | None = None,
     source: NoiseSource | None = None,
     engine: Any = None,
+    score: float | bool = False,
     ledger: Any = None,
     dataset: str | None = None,
     on_step: Callable[[str], None] = lambda name: None,
@@ -140,6 +141,7 @@ def synthesize(
         seed: Public randomness of the model. Drawn afresh where it is not given, and written into the certificate.
         source: Privacy randomness. The default is secure; any other one stamps the certificate `research`.
         engine: Where rows are kept and added up; see `sfumato.fit`.
+        score: Set a tenth of the rows apart for a private score; see `sfumato.fit`.
         ledger: What all releases of these rows are charged to; see `sfumato.fit`.
         dataset: The name of the rows in the ledger.
         on_step: Told the name of each step as it begins.
@@ -155,6 +157,7 @@ def synthesize(
         seed=seed,
         source=source,
         engine=engine,
+        score=score,
         ledger=ledger,
         dataset=dataset,
         on_step=on_step,

@@ -34,6 +34,7 @@ from sfumato.public.plan.plan import make_plan
 from sfumato.public.plan.step import Step
 
 pytestmark = pytest.mark.slow
+dask = pytest.importorskip("dask", reason="needs Dask: pip install 'sfumato[dask]'")
 dd = pytest.importorskip("dask.dataframe", reason="needs Dask: pip install 'sfumato[dask]'")
 distributed = pytest.importorskip("distributed", reason="needs Dask: pip install 'sfumato[dask]'")
 
@@ -170,6 +171,59 @@ def test_one_that_is_made_here_ends_with_the_release_shows_no_page_and_lets_nobo
 def test_no_cluster_is_a_sentence() -> None:
     with pytest.raises(EngineError, match=r"no Dask cluster answers at tcp://127\.0\.0\.1:9"):
         measured(engine_of("dask:tcp://127.0.0.1:9"), rows_of(10))
+
+
+@pytest.mark.parametrize("address", ["tcp//host", "localhost", "ftp://host:1", "tcp://[::1", "tcp://host:99999"])
+def test_what_is_no_address_is_told_before_anybody_looks_for_it(address) -> None:
+    with pytest.raises(EngineError, match="stands the address of a scheduler, as in dask:tcp://host:8786"):
+        measured(engine_of(f"dask:{address}"), rows_of(10))
+
+
+def test_tls_without_keys_is_a_sentence() -> None:
+    with pytest.raises(EngineError, match="needs keys for TLS"):
+        measured(engine_of("dask:tls://127.0.0.1:9"), rows_of(10))
+
+
+def test_a_client_that_is_closed_a_cluster_that_has_ended_and_one_without_workers(monkeypatch) -> None:
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 0.1)
+    with distributed.LocalCluster(n_workers=0, processes=False, dashboard_address=None, silence_logs=50) as cluster:
+        made = distributed.Client(cluster, set_as_default=False)
+        with pytest.raises(EngineError, match="has no workers"):
+            measured(engine_of(made), rows_of(10))
+        with pytest.raises(EngineError, match="a LocalCluster is no Dask client"):
+            measured(engine_of(cluster), rows_of(10))
+        rows = Dask(client=made)
+        monkeypatch.setattr(dask_engine, "_require_workers", lambda client: client.close())
+        for _ in range(2):  # closed in the middle of a release, and before it
+            with pytest.raises(EngineError, match="client is closed, or its cluster has ended"):
+                measured(rows, rows_of(10))
+
+
+def test_a_line_that_was_made_for_a_release_is_closed_with_it(threads, monkeypatch) -> None:
+    made = distributed.Client(threads.scheduler.address, set_as_default=False)
+    monkeypatch.setattr(distributed, "Client", lambda *_, **__: made)
+    monkeypatch.setattr(dask_engine, "_require_address", lambda address: None)
+    raw = rows_of(40)
+    assert measured(engine_of("dask:inproc://here"), raw) == measured(HERE, raw)
+    assert made.status == "closed"
+
+
+@pytest.mark.parametrize("where", ["cluster", "here"])
+def test_a_partition_that_is_not_what_the_frame_says_is_a_sentence(where, threads) -> None:
+    there = pd.DataFrame(rows_of(40))
+    lies = dd.from_delayed([dask.delayed(there.rename)(columns={"x": "y"})], meta=there.iloc[:0], verify_meta=False)
+    with pytest.raises(SourceError, match="has not the columns that the frame says"):
+        measured(engine_of(threads) if where == "cluster" else HERE, lies)
+
+
+@pytest.mark.parametrize("kind", ["rows", "persons"])
+def test_a_file_that_is_added_before_workers_have_read_ends_the_release(kind, threads, tmp_path: Path) -> None:
+    for name in ("a", "b"):
+        pd.DataFrame(rows_of(40)).to_parquet(tmp_path / f"{name}.parquet")
+    data = Sensitive.read(tmp_path, Schema(columns=COLUMNS, unit=KINDS[kind]))
+    pd.DataFrame(rows_of(40)).to_parquet(tmp_path / "c.parquet")
+    with pytest.raises(SourceError, match="a file came or went"):
+        measured(engine_of(threads), data, unit=KINDS[kind])
 
 
 def test_a_frame_without_a_column_of_the_schema_is_a_sentence() -> None:

@@ -14,6 +14,8 @@ from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
+import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -35,6 +37,7 @@ from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.private.view import View
 from sfumato.public.budget import Budget, PrivacyUnit
+from sfumato.public.certificate.software import installed_software
 from sfumato.public.plan.block import Choice, Dense, Hot, Outer
 from sfumato.public.plan.choice import Expected
 from sfumato.public.plan.plan import make_plan
@@ -161,7 +164,7 @@ class InParts(cluster.ClusterRows):
         self._parts = [_sent(part.packed, self._facts, [piece]) for piece in raw]
 
     def read_persons(self, raw, *, person, key, max_rows):
-        hashed = [_sent(part.hashed, [piece], person, key) for piece in raw]
+        hashed = [_sent(part.hashed, self._facts, [piece], key) for piece in raw]
         by_part, all_numbers = cluster.numbers_of(hashed, key=key, max_rows=max_rows)
         ends = part.person_ends(all_numbers, parts=len(raw))
         split = [_sent(part.split, self._facts, [r], n, ends) for r, n in zip(raw, by_part, strict=True)]
@@ -371,7 +374,7 @@ class TearsPersons(InParts):
     """A twin: persons stay where their rows lie, in several parts."""
 
     def read_persons(self, raw, *, person, key, max_rows):
-        hashed = [part.hashed([piece], person, key) for piece in raw]
+        hashed = [part.hashed(self._facts, [piece], key) for piece in raw]
         by_part, _ = cluster.numbers_of(hashed, key=key, max_rows=max_rows)
         everyone = np.array([10**9])
         split = [part.split(self._facts, [r], n, everyone) for r, n in zip(raw, by_part, strict=True)]
@@ -390,7 +393,7 @@ class ReadsOtherPersons(InParts):
     """Rows of a part come in another order when they are read again, behind the hashes of their persons."""
 
     def read_persons(self, raw, *, person, key, max_rows):
-        hashed = [part.hashed([piece], person, key) for piece in raw]
+        hashed = [part.hashed(self._facts, [piece], key) for piece in raw]
         by_part, everyone = cluster.numbers_of(hashed, key=key, max_rows=max_rows)
         turned = [ArraySource({name: v[::-1] for name, v in piece._columns.items()}) for piece in raw]
         ends = part.person_ends(everyone, parts=1)
@@ -402,6 +405,46 @@ def test_persons_that_come_in_another_order_end_in_a_sentence() -> None:
     data = cut(rows_of(300), [100], unit=PERSON)
     with pytest.raises(EngineError, match="other persons, or in another order"):
         measured(Parts(ReadsOtherPersons), data, unit=PERSON)
+
+
+class ReadsPersonsWithAnotherVersion(InParts):
+    """A worker that might write ids otherwise hashes them, or splits rows, and the parts themselves are made by others."""
+
+    hashes = True
+
+    def read_persons(self, raw, *, person, key, max_rows):
+        other = part.Facts({**self._facts.software, "sfumato": "0.1"}, self._facts.schema)
+        hashed = [part.hashed(other if self.hashes else self._facts, [piece], key) for piece in raw]
+        by_part, everyone = cluster.numbers_of(hashed, key=key, max_rows=max_rows)
+        ends = part.person_ends(everyone, parts=1)
+        split = [part.split(other, [r], n, ends) for r, n in zip(raw, by_part, strict=True)]
+        self._parts = [part.joined(self._facts, *(s if isinstance(s, part.Refusal) else s[0] for s in split))]
+
+
+class SplitsWithAnotherVersion(ReadsPersonsWithAnotherVersion):
+    hashes = False
+
+
+@pytest.mark.parametrize("rows", [ReadsPersonsWithAnotherVersion, SplitsWithAnotherVersion])
+def test_nobody_reads_persons_with_another_version(rows) -> None:
+    with pytest.raises(EngineError, match="Install the same versions everywhere"):
+        measured(Parts(rows), cut(rows_of(300), [100], unit=PERSON), unit=PERSON)
+
+
+def test_a_person_column_of_lists_is_refused_by_its_name_once() -> None:
+    facts = part.Facts(installed_software(), Schema(columns=COLUMNS, unit=PERSON))
+    lists = ArraySource({PERSON.person: pa.array([[1], [2]])})
+    refused = part.hashed(facts, [lists], bytes(32))
+    assert pickle.loads(pickle.dumps(refused)).error.args == refused.error.args
+    assert str(refused.error).startswith(f"the person column {PERSON.person!r}: values of type list<")
+    assert str(refused.error).count("cannot be read") == 1
+
+
+def test_a_type_that_a_worker_cannot_read_is_told_once() -> None:
+    facts = part.Facts(installed_software(), Schema(columns=COLUMNS))
+    raw = {**{name: v[:2] for name, v in rows_of(4).items()}, "x": pd.Series(pd.period_range("2020", periods=2))}
+    refused = part.packed(facts, [ArraySource(raw)])
+    assert str(pickle.loads(pickle.dumps(refused)).error).count("cannot be read") == 1
 
 
 class LosesAPart(InParts):

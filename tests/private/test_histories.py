@@ -145,6 +145,15 @@ def test_a_folder_and_a_database(tmp_path: Path) -> None:
     BILLS.to_parquet(tmp_path / "bills.parquet")
     with pytest.raises(SourceError, match="has several files for the table 'bills'"):
         source_of(tmp_path)
+    (tmp_path / "bills.parquet").unlink()
+    (tmp_path / "bills.csv").rename(tmp_path / "Bills.csv")
+    with pytest.raises(SourceError, match=r"has no file for the table 'bills'\. Did you mean 'Bills'"):
+        source_of(tmp_path)
+    (tmp_path / "Bills.csv").unlink()
+    (tmp_path / "bills").mkdir()  # in parts
+    BILLS.iloc[:1].to_csv(tmp_path / "bills" / "1.csv", index=False)
+    BILLS.iloc[1:].to_csv(tmp_path / "bills" / "2.csv", index=False)
+    assert persons(tmp_path) == persons(TABLES)
     with sqlite3.connect(tmp_path / "hospital.db") as database:
         for name, table in TABLES.items():
             table.to_sql(name, database, index=False)
@@ -155,8 +164,12 @@ def test_a_folder_and_a_database(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("data", "reason"),
     [
-        ({"patients": PATIENTS, "visits": VISITS}, "has no table 'bills'"),
-        ({**TABLES, "visits": VISITS.drop(columns="day")}, "no column for 'day'"),
+        (
+            {"patients": PATIENTS, "visits": VISITS, "bill": BILLS},
+            "has no table 'bills' of the schema. Did you mean 'bill'",
+        ),
+        ({**TABLES, "visits": VISITS.drop(columns="day")}, "table 'visits': the data has no column for 'day'"),
+        ({**TABLES, "bills": None}, "table 'bills': data of type NoneType"),
         ({**TABLES, "bills": BILLS.drop(columns="who")}, "no column for the person column 'who'"),
         (PATIENTS, "is no set of tables"),
         ("nowhere", "is no folder"),

@@ -259,6 +259,23 @@ def test_hidden_files_are_not_meant(tmp_path: Path) -> None:
     same(tmp_path / "v", people())
 
 
+@pytest.mark.parametrize("pattern", ["v/**/*.parquet", "v/*/*.parquet", "v/*/*"])
+def test_a_pattern_does_not_mean_what_a_job_has_left_behind(tmp_path: Path, pattern: str) -> None:
+    """A copy in `_temporary` would count every row twice."""
+    write(people(), tmp_path / "v/one/a.parquet")
+    for left in ("v/_temporary/b.parquet", "v/one/_b.parquet", "v/one/._a.parquet"):
+        write(people(), tmp_path / left)
+    (tmp_path / "v/one/_SUCCESS").touch()
+    same(str(tmp_path / pattern), people())
+
+
+@pytest.mark.parametrize("pattern", ["_v/*.parquet", "v/*/_b*.parquet"])
+def test_a_pattern_means_what_it_spells_out(tmp_path: Path, pattern: str) -> None:
+    write(people(), tmp_path / "_v/a.parquet")
+    write(people(), tmp_path / "v/one/_b.parquet")
+    same(str(tmp_path / pattern), people())
+
+
 CHANGES = {
     "a file more": (lambda folder: shutil.copy(folder / "a.parquet", folder / "c.parquet"), "a file came or went"),
     "a file less": (lambda folder: (folder / "b.parquet").unlink(), "a file came or went"),

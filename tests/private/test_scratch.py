@@ -73,6 +73,18 @@ def test_a_full_disk_is_a_sentence(monkeypatch) -> None:
         Scratch().put(np.arange(9))
 
 
+def test_no_folder_for_temporary_files_is_a_sentence(monkeypatch) -> None:
+    """What a process without any folder to write to raises, before the first row is written."""
+
+    def nowhere(*_, **__):
+        raise FileNotFoundError(2, "No usable temporary directory found in ['/private/rows']")
+
+    monkeypatch.setattr(tempfile, "TemporaryFile", nowhere)
+    with pytest.raises(SourceError, match="TMPDIR") as caught:
+        Scratch()
+    assert caught.value.__context__ is None
+
+
 def test_writes_that_take_several_calls(monkeypatch) -> None:
     real = os.pwrite
     monkeypatch.setattr(os, "pwrite", lambda file, content, offset: real(file, content[:7], offset))

@@ -76,6 +76,7 @@ ROWS = {
         ("round(größe, 0) == 2 and abs(-3) = 3", [1, 1, -1]),
         ("true and not false", [1, 1, 1]),
         ("sex = if age < 65 then 'm' else 'f'", [1, 1, 0]),
+        ("age is null or age is not null", [1, 1, 1]),
     ],
 )
 def test_what_is_true_of_rows(text: str, truths: list[int]) -> None:
@@ -123,6 +124,14 @@ def test_amounts_and_choices() -> None:
         ("round(age, 99) > 1", "whole number of digits", "99"),
         ("`no such` > 3", "there is no column 'no such'", "`no such`"),
         ("if age > 3 then sex else 4 = 3", "", None),
+        ("'age' > 3", "'age' in quotes is a text", "'age'"),
+        ("age = None", "nothing equals None. Write: is missing", "None"),
+        ("аge > 3", "only look alike", "аge"),  # the first letter is Cyrillic
+        ("a" * 300 + " > 3", "there is no column 'aaaa", None),
+        ("age / 0 > 3", "divides by zero in every row", "age / 0"),
+        ("1e200 * 1e200 > age", "no finite number", "1e200 * 1e200"),
+        ("sex = if age < 65 then 'm' else 'g'", "column 'sex' cannot be 'g'", "if age"),
+        ("age > 06:30", "goes with a column of type time", "06:30"),
     ],
 )
 def test_what_is_refused_and_where(text: str, sentence: str, marked: str | None) -> None:
@@ -143,6 +152,9 @@ TEXTS = [
     "if age < 18 then stage = I else stage != I", "admitted > 2020-05-05 and discharged < 2020-06-01",
     "ward != icu and pregnant = false", "abs(age - 50) < 5", "min(age, `weight kg`) > 20", "größe ** 2 = 0",
     "admitted + 30 < discharged", "not pregnant is missing", "18 <= age < 20 and not (sex = m)",
+    # What can be divided by zero can be any number, on either side, and is unknown there.
+    "max(age / (age - 50), `weight kg` / 10) = größe", "min(3, 1.5 / größe) >= age / 50", "(0 - größe) ** -1 > -1",
+    "`weight kg` + 1 > 0 * (age / (größe - 1)) or sex = f", "pregnant = if stage = I then sex = f else größe / größe <= 1",
 ]  # fmt: skip
 
 
@@ -186,3 +198,33 @@ def test_names_in_any_script() -> None:
     schema = Schema(columns=(Column(name="年齢", kind="integer", bounds=(0, 9)), Column(name="a`b", kind="boolean")))
     assert schema.expression("年齢 > 3").holds({"年齢": np.array([4.0])}).tolist() == [True]
     assert schema.expression('"a`b"').columns == ("a`b",)
+
+
+def test_marks_within_a_text_or_a_name_are_written_twice() -> None:
+    columns = (
+        Column(name="a`b", kind="boolean"),
+        Column(name="town", kind="categorical", categories=("O'Hare", 'b "c" \'d')),
+    )
+    schema = Schema(columns=columns)
+    assert schema.expression("`a``b`").columns == ("a`b",)
+    for at, text in enumerate(("town = 'O''Hare'", "town = 'b \"c\" ''d'")):
+        assert schema.expression(text).box().domains["town"] == Some(frozenset((at,)))
+
+
+def test_a_time_of_a_day_is_written_as_one() -> None:
+    night = Schema(columns=(Column(name="at", kind="time", bounds=("22:00", "06:00")),))
+    rows = {"at": np.array([22.5, 23.5, 25.0]) * 3600}
+    assert night.expression("at >= 23:00").holds(rows).tolist() == [False, True, True]
+    assert night.expression("at < '00:30'").holds(rows).tolist() == [True, True, False]
+    with pytest.raises(SchemaError, match="'25:00' is no time of a day"):
+        night.expression("at > 25:00")
+
+
+def test_a_special_code_is_something_missing() -> None:
+    asked = Schema(columns=(Column(name="days", kind="integer", bounds=(0, 30), special=(99,)),))
+    assert asked.expression("days is missing or days > 3").holds({"days": np.array([np.nan, 2.0])}).tolist() == [
+        True,
+        False,
+    ]
+    with pytest.raises(SchemaError, match="99 is a special code of 'days'"):
+        asked.expression("days in (3, 99)")

@@ -32,7 +32,7 @@ def studio(tmp_path: Path) -> Studio:
 @pytest.fixture
 def client(studio: Studio) -> Iterator[TestClient]:
     app = make_app(studio, hosts=[HOST])
-    with TestClient(app, base_url=f"http://{HOST}", raise_server_exceptions=False) as made:
+    with TestClient(app, base_url=f"http://{HOST}{studio.gate.base}", raise_server_exceptions=False) as made:
         yield made
 
 

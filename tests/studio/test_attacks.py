@@ -99,7 +99,7 @@ def test_a_page_elsewhere_cannot_fetch_or_embed_ours(custodian: Custodian) -> No
 def test_a_token_works_once_and_guesses_never(custodian: Custodian, client: TestClient) -> None:
     token = custodian.studio.gate.token
     assert len(token) >= 43  # 256 bits
-    other = TestClient(client.app, base_url=f"http://{HOST}")
+    other = TestClient(client.app, base_url=client.base_url)
     for guess in (token, token[:-1], token.swapcase(), "", "ü" * 43):
         answer = other.get("/enter", params={"token": guess})
         assert answer.status_code == 403
@@ -187,7 +187,7 @@ def test_no_page_has_a_script_or_a_style_of_its_own(custodian: Custodian) -> Non
         assert "//" not in text.replace("postgresql://", "").replace("sqlite:///", "").replace(
             "http://www.w3.org", ""
         ), path
-        assert text.count("<script") == text.count('<script src="/static/')
+        assert text.count("<script") == text.count(f'<script src="{custodian.studio.gate.base.lower()}/static/')
     assert "unsafe" not in POLICY
 
 
@@ -235,7 +235,8 @@ def test_a_release_goes_where_it_may(custodian: Custodian, name: str) -> None:
     "path", ["/static/../app.py", "/static/%2e%2e/app.py", "/static/..%2fapp.py", "/p/../../x/data", "/p/%00/data"]
 )
 def test_addresses_lead_to_pages_alone(custodian: Custodian, path: str) -> None:
-    assert custodian.get(path).status_code == 404
+    # A path that leaves the one of this studio is somebody else's: who asks for it has no session there.
+    assert custodian.get(path).status_code == (403 if path.startswith("/p/..") else 404)
 
 
 def test_a_large_body_is_refused(custodian: Custodian) -> None:
@@ -357,7 +358,7 @@ def test_a_link_back_leads_nowhere_else(custodian: Custodian) -> None:
             headers=ORIGIN,
             follow_redirects=False,
         )
-        assert answer.headers["location"] == "/"
+        assert answer.headers["location"] == f"{custodian.studio.gate.base}/"
 
 
 def test_no_password_of_a_database_is_kept(custodian: Custodian) -> None:

@@ -102,7 +102,7 @@ def test_the_files_of_a_folder_are_taken_as_a_browser_sends_them(custodian: Cust
     answer = custodian.post("/receive/upload", files=files)
     assert answer.status_code == 200
     (job,) = custodian.studio.jobs.all()
-    assert answer.url.path == f"/receive/{job.id}"
+    assert answer.url.path == f"{custodian.studio.gate.base}/receive/{job.id}"
     custodian.studio.jobs.cancel(job)
 
 

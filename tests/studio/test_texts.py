@@ -63,6 +63,19 @@ def test_a_browser_that_asks_for_german_gets_it(custodian: Custodian) -> None:
     assert language_of(None, "fr, it") == "en"
 
 
+def test_dates_are_written_as_where_the_browser_is_at_home(custodian: Custodian) -> None:
+    made = custodian.project()
+    made.made = 1_704_110_400.0
+    custodian.studio.projects.save(made)
+    for accepted, written in (
+        ("en-GB", "1 Jan 2024"),
+        ("en-US", "Jan 1, 2024"),
+        ("de-AT", "2024"),
+        ("en-XX,en", "Jan 1, 2024"),
+    ):
+        assert written in custodian.get("/", headers={"accept-language": accepted}).text, accepted
+
+
 def test_numbers_and_dates_by_language() -> None:
     english, deutsch = Numbers("en"), Numbers("de")
     assert (english.number(1234567), deutsch.number(1234567)) == ("1,234,567", "1.234.567")

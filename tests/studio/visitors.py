@@ -43,8 +43,8 @@ class Custodian:
     def project(self, schema: dict[str, Any] | None = None, **source: Any) -> Project:
         """A project with a schema, made below the pages."""
         made = self.studio.projects.new("a test")
-        made.source = {"kind": "file", "place": str(self.studio.folders.roots[0] / "rows.csv"), **source}
-        self.studio.projects.change(made, schema or SCHEMA, seen=None)
+        place = {"kind": "file", "place": str(self.studio.folders.roots[0] / "rows.csv"), **source}
+        self.studio.projects.change(made, schema or SCHEMA, seen=None, source=place)
         return made
 
 

@@ -15,6 +15,7 @@ from sfumato.asking.answer import Estimate
 from sfumato.asking.asking import Asker
 from sfumato.asking.kinds import Kind, Quantile, Ratio, kind_of
 from sfumato.asking.questions import Question, read_question, values_of
+from sfumato.public.expressions.syntax import BACKTICK, quoted
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.schema import Batch
 
@@ -72,7 +73,7 @@ class _Categories:
 
     @classmethod
     def of(cls, column: Column, asker: Asker) -> "_Categories":
-        return cls(read_question(f"count() by `{column.name}`", asker.schema))
+        return cls(read_question(f"count() by {quoted(column.name, BACKTICK)}", asker.schema))
 
     def functions(self, rows: Batch) -> Floats:
         inside = self.question.members(rows).astype(np.float64)
@@ -94,7 +95,7 @@ class _Numbers:
 
     @classmethod
     def of(cls, column: Column, asker: Asker) -> "_Numbers":
-        question = read_question(f"median(`{column.name}`)", asker.schema)
+        question = read_question(f"median({quoted(column.name, BACKTICK)})", asker.schema)
         points = kind_of(question, asker.synthetic)
         if not isinstance(points, Quantile):
             raise TypeError("a median is a quantile.")

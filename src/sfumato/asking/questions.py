@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from sfumato.errors import SchemaError
 from sfumato.public.expressions.domains import TRUE, UNKNOWN
 from sfumato.public.expressions.expression import Expression, read_expression
-from sfumato.public.expressions.syntax import refuse
+from sfumato.public.expressions.syntax import BACKTICK, quoted, refuse, unquoted
 from sfumato.public.expressions.variables import Variable
 from sfumato.public.schema.schema import Batch, Schema
 from sfumato.public.schema.variables import variables_of
@@ -82,9 +82,9 @@ def usual_questions(schema: Schema) -> list[str]:
     asked = []
     for column in schema.columns:
         if column.is_number:
-            asked.append(f"mean(`{column.name}`)")
+            asked.append(f"mean({quoted(column.name, BACKTICK)})")
         elif column.is_coded and column.size <= MOST_GROUPS:
-            asked.append(f"count() by `{column.name}`")
+            asked.append(f"count() by {quoted(column.name, BACKTICK)}")
     return asked
 
 
@@ -99,6 +99,8 @@ def values_of(expression: Expression, rows: Batch) -> Floats:
 
 def read_question(text: str, schema: Schema) -> Question:
     """Parse a question, or say where it goes wrong."""
+    if not isinstance(text, str):
+        raise SchemaError(f"a question is a text, and this is of type {type(text).__name__}. Write 'mean(income)'.")
     if not text.strip() or len(text) > MOST_CHARACTERS:
         raise SchemaError(
             f"a question has from 1 to {MOST_CHARACTERS:,} characters. Write one such as mean(income) by region where age >= 65."
@@ -163,7 +165,7 @@ def _clauses(text: str, start: int) -> tuple[list[str], str | None]:
     names, between = [""], [text[at:end] for _, at, end in words[1:] if at < stop]
     for piece in between:
         names = [*names, ""] if piece == "," else [*names[:-1], names[-1] + piece]
-    return [name.strip("`") for name in names], condition
+    return [unquoted(name) if len(name) > 2 and name[0] == name[-1] == BACKTICK else name for name in names], condition
 
 
 def _level(text: str, function: str, arguments: list[str]) -> float | None:
@@ -189,6 +191,9 @@ def _argument(text: str, kind: str, function: str, schema: Schema, variables: Ma
     _refuse_images(text, schema)
     read = read_expression(text, variables, truth=kind == "c")
     if kind == "x" and read.kind == "text":
+        if (name := text.strip()).isidentifier() and name not in variables:  # a word that stands alone may be any text
+            near = did_you_mean(name, variables)
+            refuse(text, f"there is no column {name!r}.{near}", 0, len(text))
         refuse(
             text,
             f"this is a text, and {function} needs numbers. Ask for share({text.strip()} = ...) or count() by",

@@ -13,7 +13,7 @@ __all__ = ["app", "main"]
 
 _COMMANDS = {
     "demo": Listed("demo_command", "sfumato demo --out demo-release"),
-    "schema": Listed("schema_command", "sfumato schema patients.csv > schema.toml"),
+    "schema": Listed("schema_command", "sfumato schema patients.csv --out schema.toml"),
     "check": Listed("schema_command", "sfumato check patients.csv --schema schema.toml"),
     "plan": Listed("schema_command", "sfumato plan schema.toml --epsilon 1"),
     "release": Listed("release_command", "sfumato release patients.csv --schema schema.toml --epsilon 1 --out release"),

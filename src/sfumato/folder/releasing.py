@@ -8,6 +8,7 @@ import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from os import PathLike
 from pathlib import Path
 
 import pandas as pd
@@ -138,6 +139,13 @@ def release(
         force: Replace an existing folder.
         sign: A private key, or the file of one without a passphrase, to sign the certificate with.
     """
+    if not isinstance(fitted, Fitted):
+        raise ReleaseError(
+            f"a release is made of what sf.fit gives, and this is of type {type(fitted).__name__}. "
+            "sf.synthesize(data, schema, epsilon=1).save(folder) does both."
+        )
+    if not isinstance(to, str | PathLike):
+        raise ReleaseError(f"to = {to!r} is no path. Name the folder to make, such as to='release'.")
     target = Path(to)
     check_target(target, force=force)
     key = load_signing_key(sign) if isinstance(sign, str | Path) else sign

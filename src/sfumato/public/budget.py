@@ -81,6 +81,10 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
+        given: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta}  # whatever was written
+        for name, value in given.items():
+            if isinstance(value, bool) or not isinstance(value, numbers.Real):
+                raise BudgetError(f"{name} = {value!r} must be a number, and is of type {type(value).__name__}.")
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):
             raise BudgetError(f"epsilon = {self.epsilon} must be a finite number above 0. Try 1.")
         if not 0 < self.delta < 1:

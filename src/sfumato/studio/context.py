@@ -1,5 +1,6 @@
 """What every page needs: the parts of the studio, the project that an address names, and forms that may be believed."""
 
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Annotated
@@ -10,6 +11,7 @@ from starlette.exceptions import HTTPException
 from starlette.formparsers import MultiPartException
 from starlette.requests import Request
 
+from sfumato.errors import SfumatoError
 from sfumato.studio.folders import Folders
 from sfumato.studio.jobs import Jobs
 from sfumato.studio.projects import Project, Projects
@@ -64,6 +66,9 @@ async def posted(request: Request) -> FormData:
         form = await request.form(max_files=50, max_fields=2000, max_part_size=4 << 20)
     except (MultiPartException, HTTPException):
         raise BadForm from None
+    except OSError as error:  # large files are put on a disk while they arrive
+        why = os.strerror(error.errno or 0)
+        raise SfumatoError(f"what was sent cannot be kept ({why}). Free some space, and try again.") from None
     given = form.get("csrf") or request.headers.get("x-csrf", "")
     if not isinstance(given, str) or not is_csrf(request.state.session, given):
         raise BadForm

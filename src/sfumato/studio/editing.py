@@ -23,6 +23,9 @@ KINDS = (*WITH_BOUNDS, *WITH_CATEGORIES, "boolean")
 _FORM_KEYS = ("type", "bounds", "categories", "categories_file", "missing", "decimals", "discover", "true", "false")
 
 
+EMPTY: Schema = {"columns": [], "dataset": {}, "privacy": {}, "rules": []}
+
+
 class FieldErrors(SchemaError):
     """What is wrong with a form, by its fields."""
 
@@ -37,10 +40,8 @@ def from_toml(text: str, *, names: list[str] | None = None) -> Schema:
         tree = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, RecursionError, ValueError) as error:
         raise SchemaError(f"this is no schema.toml: {error}. Export one from here to see how it is written.") from None
-    if other := sorted(set(tree) - {"columns", "dataset", "privacy", "rules"}):
-        raise SchemaError(
-            f"the page cannot edit [{other[0]}], and leaves out nothing in silence. Release it by the command line: sfumato release"
-        )
+    if set(tree) - {"columns", "dataset", "privacy", "rules"}:  # several tables, say: nothing is left out in silence
+        return {**EMPTY, "text": text}
     columns, rules = tree.get("columns", {}), tree.get("rules", [])
     dataset, privacy = tree.get("dataset", {}), tree.get("privacy", {})
     is_whole = all(isinstance(part, dict) for part in (columns, dataset, privacy)) and isinstance(rules, list)
@@ -59,7 +60,9 @@ def column(name: str, entry: Mapping[str, Any], *, kept: bool = True, why: str =
 
 
 def to_toml(schema: Schema) -> str:
-    """The text of the schema.toml."""
+    """The text of the schema.toml. One that has no table of columns, as that of several tables, is text and stays so."""
+    if "text" in schema:
+        return str(schema["text"])
     sections = [(f"[{key}]", schema[key]) for key in ("dataset", "privacy") if schema[key]]
     sections += [(f"[columns.{_text(c['name'])}]", c["entry"]) for c in schema["columns"] if c["kept"]]
     sections += [("[[rules]]", rule) for rule in schema["rules"]]
@@ -86,7 +89,7 @@ def with_column(schema: Schema, at: int, form: Mapping[str, str]) -> Schema:
     changed = copy.deepcopy(schema)
     one = changed["columns"][at]
     one["kept"] = form.get("kept") == "yes"
-    if one["kept"]:
+    if one["kept"] and one["entry"].get("type") in KINDS:  # of pictures the form asks no more
         one["entry"], one["note"] = entry_from(form, one["entry"]), ""
     one["why"] = ""
     return changed
@@ -107,6 +110,26 @@ def with_all(schema: Schema, form: Mapping[str, str]) -> tuple[Schema, int]:
         if one["kept"]:
             one["entry"], one["note"] = entry_from(form, one["entry"]), ""
         one["why"] = ""
+    return changed, len(touched)
+
+
+def is_open(one: Mapping[str, Any]) -> bool:
+    """Whether nobody has said more of a column than that it is released and its texts are to be discovered."""
+    entry = one["entry"]
+    return bool(one["kept"] and entry.get("type") == "categorical" and entry.get("discover"))
+
+
+def with_types(schema: Schema, told: Mapping[str, Mapping[str, Any]]) -> tuple[Schema, int]:
+    """The schema with the types that the rows have told for columns that are open, and how many these are."""
+    changed = copy.deepcopy(schema)
+    touched = [
+        one
+        for one in changed["columns"]
+        if is_open(one) and told.get(one["name"], one["entry"])["type"] != "categorical"
+    ]
+    for one in touched:
+        missing = {"missing": True} if one["entry"].get("missing") else {}
+        one["entry"] = {**{key: value for key, value in told[one["name"]].items() if key != "missing"}, **missing}
     return changed, len(touched)
 
 

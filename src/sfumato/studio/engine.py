@@ -53,12 +53,14 @@ def draft(source: Mapping[str, Any], header: bool) -> Plain:
 
 def demo(folder: str) -> Plain:
     """Made-up people, written as a file, and their schema."""
+    from sfumato.folder.disk import whole_file
     from sfumato.lab.demo.population import demo_schema, patient_population
     from sfumato.studio.editing import from_toml
 
     place = Path(folder) / "demo-patients.csv"
     if not place.exists():
-        patient_population().to_csv(place, index=False)
+        with whole_file(place) as file:
+            file.write(patient_population().to_csv(index=False).encode())
     return {**from_toml(demo_schema().to_toml()), "place": str(place)}
 
 
@@ -80,6 +82,15 @@ def imported(path: str) -> str:
     from sfumato.public.schema.schema import Schema
 
     return Schema.load(path).to_toml()
+
+
+def told_types(text: str) -> dict[str, Plain]:
+    """The columns of a draft whose rows have told their types, as the editor has them."""
+    from sfumato.public.schema.schema import Schema
+    from sfumato.studio.editing import from_toml
+
+    read = from_toml(Schema.parse(text).to_toml())
+    return {one["name"]: one["entry"] for one in read["columns"]}
 
 
 def spelled_out(text: str) -> str:
@@ -110,6 +121,10 @@ def plan(text: str, chosen: Mapping[str, Any], ledger: str | None) -> Plain:
     refuse_learner(mechanism)
     planned = plan_release(mechanism, schema, budget)
     sections = [asdict(section) for section in planned.sections()]
+    if chosen.get("score"):
+        from sfumato.scoring.forecast import expected_score
+
+        sections.insert(1, asdict(expected_score(mechanism, schema, budget).section))
     return {
         "mechanism": mechanism.name,
         "epsilon": budget.epsilon,
@@ -137,7 +152,7 @@ def _left(planned: Any, chosen: Mapping[str, Any], ledger: str | None) -> Plain 
     recipient, purpose = chosen.get("recipient") or None, chosen.get("purpose") or None
     try:
         account = Ledger(ledger).dataset(chosen["dataset"], recipient=recipient, purpose=purpose)
-        left = left_after(planned, account)
+        left = left_after(planned, account, score=bool(chosen.get("score")))
     except SfumatoError as error:
         return {"refused": str(error), "sentences": []}
     return {"refused": None, "sentences": [] if left is None else list(left.sentences)}

@@ -1,8 +1,10 @@
 """Files of this machine, as far as they were allowed when the studio was started: nothing outside of those folders."""
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Literal
 
 from sfumato.errors import SourceError
 from sfumato.studio.texts import mark
@@ -61,20 +63,35 @@ class Folders:
         """What lies in a folder: folders, and files of kinds that can be read. Hidden ones are not shown."""
         folder = self.inside(text or str(self.roots[0]))
         try:
-            found = [path for path in folder.iterdir() if not path.name.startswith(".")]
-            entries = sorted(filter(None, map(self._entry, found)), key=lambda e: (not e.is_folder, e.name.casefold()))
+            with os.scandir(folder) as inside:
+                found = [(one, kind) for one in inside if (kind := self._kind(one)) is not None]
         except OSError:
             raise SourceError(f"the folder {folder} cannot be read. Choose another one.") from None
+        found.sort(key=lambda pair: (pair[1] != "folder", pair[0].name.casefold()))
         above = str(folder.parent) if any(folder.parent.is_relative_to(root) for root in self.roots) else None
-        return Listing(str(folder), above, tuple(entries[:MOST_SHOWN]), max(0, len(entries) - MOST_SHOWN))
+        entries = tuple(filter(None, (_entry(one, kind) for one, kind in found[:MOST_SHOWN])))
+        return Listing(str(folder), above, entries, max(0, len(found) - MOST_SHOWN))
 
-    def _entry(self, path: Path) -> Entry | None:
+    def _kind(self, one: "os.DirEntry[str]") -> Literal["folder", "file"] | None:
+        """What can be chosen, told from the directory itself: a folder may hold a hundred thousand files."""
         try:
-            if not any(path.resolve().is_relative_to(root) for root in self.roots):  # a link that leads out
+            if one.name.startswith(".") or (one.is_symlink() and not self._leads_inside(one.path)):
                 return None
-            if path.is_dir():
-                return Entry(path.name, str(path), is_folder=True, size=0)
-            is_data = path.is_file() and (path.suffix.lower() in _DATA or "idx" in path.name)
-            return Entry(path.name, str(path), is_folder=False, size=path.stat().st_size) if is_data else None
+            if one.is_dir():
+                return "folder"
+            is_data = Path(one.name).suffix.lower() in _DATA or "idx" in one.name
+            return "file" if is_data and one.is_file() else None
         except (OSError, RuntimeError):
             return None
+
+    def _leads_inside(self, path: str) -> bool:
+        found = Path(path).resolve()
+        return any(found.is_relative_to(root) for root in self.roots)
+
+
+def _entry(one: "os.DirEntry[str]", kind: str) -> Entry | None:
+    try:
+        size = 0 if kind == "folder" else one.stat().st_size
+    except OSError:  # gone since the folder was read
+        return None
+    return Entry(one.name, one.path, is_folder=kind == "folder", size=size)

@@ -42,7 +42,8 @@ _ALWAYS = {
     "permissions-policy": "camera=(), microphone=(), geolocation=()",
 }
 _SAFE = ("GET", "HEAD")
-_OPEN = ("/enter", "/static/")
+#: Headers of an answer that name a page of ours.
+_LEADING_ON = ("location", "hx-redirect")
 _ELSEWHERE = ("cross-site", "same-site")
 
 Refusal = Callable[[Scope, int, str], Awaitable[Response]]
@@ -64,12 +65,18 @@ class Guard:
             await send({"type": "websocket.close", "code": 1008})
             return
         headers = Headers(scope=scope)
-        scope.setdefault("state", {})["session"] = self._gate.session(cookie_of(headers, self._cookie))
+        scope = _below(scope, self._gate.base)
+        base = scope["state"]["base"]
+        scope["state"]["session"] = self._gate.session(cookie_of(headers, self._cookie) if base else None)
         problem = self._problem(scope, headers)
 
         async def guarded(message: Message) -> None:
             if message["type"] == "http.response.start":
-                _protect(MutableHeaders(scope=message), is_static=scope["path"].startswith("/static/"))
+                answered = MutableHeaders(scope=message)
+                for name in _LEADING_ON:
+                    if answered.get(name, "").startswith("/"):
+                        answered[name] = f"{base}{answered[name]}"
+                _protect(answered, is_static=scope["path"].startswith("/static/"))
             await send(message)
 
         app = self._app if problem is None else await self._refuse(scope, *problem)
@@ -84,9 +91,19 @@ class Guard:
         navigates = headers.get("sec-fetch-mode") == "navigate" and scope["path"] == "/enter"
         if headers.get("sec-fetch-site") in _ELSEWHERE and not navigates:
             return 403, "origin"
-        if scope["state"]["session"] is None and not scope["path"].startswith(_OPEN):
+        path = scope["path"]
+        is_open = path.startswith("/static/") or (path == "/enter" and scope["state"]["base"])
+        if scope["state"]["session"] is None and not is_open:
             return 403, "session"
         return None
+
+
+def _below(scope: Scope, base: str) -> Scope:
+    """The request as the pages see it, which do not know below which path they lie. Elsewhere `base` is empty, and told to nobody."""
+    path: str = scope["path"]
+    inside = path == base or path.startswith(f"{base}/")
+    state = {**scope.get("state", {}), "base": base if inside else ""}
+    return {**scope, "state": state, "path": (path.removeprefix(base) or "/") if inside else path}
 
 
 def cookie_of(headers: Headers, name: str) -> str | None:

@@ -27,7 +27,7 @@ from sfumato.studio.projects import write_private
 #: Runs at once, at most: more would only make each other slower.
 MOST_RUNNING = 3
 #: Answers that may quote rows are kept in memory alone.
-PRIVATE_KINDS = ("check",)
+PRIVATE_KINDS = ("check", "schema")
 _START = (
     "import json, runpy, sys; sys.argv = ['sfumato', *json.load(sys.stdin)]; "
     "runpy.run_module('sfumato.cli', run_name='__main__')"
@@ -87,10 +87,27 @@ class Jobs:
         facts: dict[str, Any] | None = None,
     ) -> Job:
         """Start a command; its answer is one JSON object."""
-        if sum(not self.progress(job).is_over for job in self.all()) >= MOST_RUNNING:
+        if sum(map(self._is_alive, self.all())) >= MOST_RUNNING:
             raise SfumatoError(f"{MOST_RUNNING} jobs run already. Wait until one has ended, or cancel it.")
-        identity = secrets.token_hex(8)
-        folder = self._folder / identity
+        folder = self._folder / secrets.token_hex(8)
+        try:
+            return self._started(folder, kind, arguments, project, target, facts)
+        except (OSError, SfumatoError) as error:
+            shutil.rmtree(folder, ignore_errors=True)
+            if isinstance(error, SfumatoError):
+                raise
+            why = os.strerror(error.errno or 0)
+            raise SfumatoError(f"no job can be started ({why}). Free some space or memory, and try again.") from None
+
+    def _started(
+        self,
+        folder: Path,
+        kind: str,
+        arguments: Sequence[str],
+        project: str,
+        target: str,
+        facts: dict[str, Any] | None,
+    ) -> Job:
         folder.mkdir(mode=0o700)
         is_private = kind in PRIVATE_KINDS
         lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT, 0o600)
@@ -111,10 +128,16 @@ class Jobs:
         finally:
             for descriptor in (lock, log, *(() if is_private else (out,))):
                 os.close(descriptor)
-        job = Job(identity, kind, project, time.time(), child.pid, target, facts)
-        write_private(folder / "job.json", json.dumps(asdict(job)))
+        made = max([time.time(), *(job.made + 1e-3 for job in self.all())])  # the newest, though the clock went back
+        job = Job(folder.name, kind, project, made, child.pid, target, facts)
+        try:
+            write_private(folder / "job.json", json.dumps(asdict(job)))
+        except SfumatoError:
+            child.kill()  # nobody could find it again
+            child.communicate()
+            raise
         talk = threading.Thread(target=self._feed, args=(job, child, json.dumps([*arguments, "--json"])), daemon=True)
-        self._talks[identity] = talk
+        self._talks[job.id] = talk
         talk.start()
         return job
 
@@ -138,9 +161,10 @@ class Jobs:
         if not (len(identity) == 16 and identity.isalnum() and identity.isascii()):
             return None
         try:
-            return Job(**json.loads((self._folder / identity / "job.json").read_text(encoding="utf-8")))
-        except (OSError, ValueError, TypeError):
+            found = Job(**json.loads((self._folder / identity / "job.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError, RecursionError):
             return None
+        return found if found.id == identity and _is_whole(found) else None
 
     def folder(self, job: Job) -> Path:
         """Where its files lie."""
@@ -184,7 +208,7 @@ class Jobs:
             return talk.is_alive()
         try:
             with (self.folder(job) / "lock").open("rb") as lock:
-                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                fcntl.flock(lock, fcntl.LOCK_SH | fcntl.LOCK_NB)  # shared: whoever else looks is no job
         except BlockingIOError:
             return True
         except OSError:
@@ -204,6 +228,19 @@ class Jobs:
             return (self.folder(job) / "log").read_text(encoding="utf-8", errors="replace").splitlines()
         except OSError:
             return []
+
+
+def _is_whole(job: Job) -> bool:
+    """Whether a file says what such files say. Its process is asked to end, so it has to be one."""
+    words = (job.kind, job.project, job.target)
+    return (
+        all(isinstance(word, str) for word in words)
+        and isinstance(job.made, int | float)
+        and abs(job.made) < 10**11
+        and isinstance(job.pid, int)
+        and job.pid > 1
+        and (job.facts is None or isinstance(job.facts, dict))
+    )
 
 
 def _sweep(job: Job) -> None:

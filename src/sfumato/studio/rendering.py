@@ -11,7 +11,7 @@ from starlette.requests import HTTPConnection
 from starlette.responses import HTMLResponse, Response
 from starlette.types import Scope
 
-from sfumato.studio.texts import LANGUAGES, Numbers, catalogue, language_of, mark, shown
+from sfumato.studio.texts import LANGUAGES, Numbers, catalogue, language_of, locale_of, mark, shown
 
 
 def language(request: HTTPConnection) -> str:
@@ -21,9 +21,9 @@ def language(request: HTTPConnection) -> str:
     return language_of(wanted, request.headers.get("accept-language", ""))
 
 
-@lru_cache(maxsize=len(LANGUAGES))
-def environment(spoken: str) -> Environment:
-    """The templates with the texts of a language. Everything that is filled in is escaped."""
+@lru_cache(maxsize=8)
+def environment(spoken: str, place: str | None = None) -> Environment:
+    """The templates with the texts of a language, and numbers and dates as in a place. Everything that is filled in is escaped."""
     made = Environment(
         loader=PackageLoader("sfumato.studio"),
         autoescape=True,
@@ -33,8 +33,8 @@ def environment(spoken: str) -> Environment:
         extensions=["jinja2.ext.i18n"],
     )
     made.install_gettext_translations(catalogue(spoken), newstyle=True)  # type: ignore[attr-defined]
-    numbers = Numbers(spoken)
-    for name in ("number", "percent", "moment", "size"):
+    numbers = Numbers(place or spoken)
+    for name in ("number", "percent", "moment", "instant", "size"):
         made.filters[name] = getattr(numbers, name)
     made.filters["shown"] = shown
     made.filters["told"] = lambda text, longest=2000: _told(text, longest, catalogue(spoken))
@@ -53,10 +53,21 @@ def _told(text: str, longest: int, texts: NullTranslations) -> Markup:
 
 def page(request: HTTPConnection, template: str, *, status: int = 200, **content: Any) -> Response:
     """A page, or a piece of one."""
-    session = request.scope.get("state", {}).get("session")
+    state = request.scope.get("state", {})
+    session = state.get("session")
     content.setdefault("csrf", "" if session is None else session.csrf)
-    text = environment(language(request)).get_template(template).render(content)
+    content |= {"base": state.get("base", ""), "back": _back(request.scope, content)}
+    spoken = language(request)
+    place = locale_of(spoken, request.headers.get("accept-language", ""))
+    text = environment(spoken, place).get_template(template).render(content)
     return HTMLResponse(text, status_code=status)
+
+
+def _back(scope: Scope, content: dict[str, Any]) -> str:
+    """The page that somebody stays on who chooses another language there."""
+    if content.get("project") and content.get("step"):
+        return f"/p/{content['project'].id}/{content['step']}"
+    return str(scope["path"]) if scope["method"] == "GET" else "/"
 
 
 #: Why a request is refused, and what to do: sentences that hold nothing of the request.

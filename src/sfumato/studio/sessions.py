@@ -21,10 +21,16 @@ class Session:
 
 
 class Gate:
-    """Exchanges the token for a cookie, once, and knows the cookies that it gave out. Only their digests are kept."""
+    """Exchanges the token for a cookie, once, and knows the cookies that it gave out. Only their digests are kept.
+
+    `base` is the path below which all pages lie.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self.token = secrets.token_urlsafe(32)
+        # Browsers send a cookie to every port of a host, so another user's server on this machine would be sent ours. They
+        # send it to its own path alone: below one that nobody can guess it reaches nobody but this studio.
+        self.base = f"/{secrets.token_urlsafe(16)}"
         self._clock, self._is_used = clock, False
         self._sessions: dict[str, Session] = {}
 

@@ -26,7 +26,8 @@ def arguments(
     }
     if ledger and chosen.get("dataset"):
         told |= {"ledger": ledger, **{key: chosen.get(key) for key in ("dataset", "recipient", "purpose")}}
-    return ["release", source["place"], *(f"--{key}={value}" for key, value in told.items() if value)]
+    flags = ["--score"] if chosen.get("score") else []
+    return ["release", source["place"], *(f"--{key}={value}" for key, value in told.items() if value), *flags]
 
 
 def source_options(source: Mapping[str, Any]) -> dict[str, Any]:
@@ -79,11 +80,10 @@ def _lines(source: Mapping[str, Any], chosen: Chosen, *, schema: str, out: str, 
         account = f", ledger=sf.Ledger({ledger!r}).dataset({chosen['dataset']!r}{names})"
     n_rows = chosen.get("rows") or None
     asked = f", rows={n_rows!r}" if n_rows == "many" else f", rows={int(n_rows)}" if n_rows else ""
+    scored = ", score=True" if chosen.get("score") else ""
     sign = f", sign={chosen['sign']!r}" if chosen.get("sign") else ""
     method = chosen.get("method") or "auto"
-    fitting = (
-        f"sf.synthesize({data}, schema, epsilon={chosen['epsilon']!r}, {delta}, method={method!r}{asked}{account})"
-    )
+    fitting = f"sf.synthesize({data}, schema, epsilon={chosen['epsilon']!r}, {delta}, method={method!r}{asked}{scored}{account})"
     return [
         f"schema = sf.Schema.load({schema!r})",
         f"print(sf.plan({method!r}, schema, {chosen['epsilon']!r}))  # no row is read for this",

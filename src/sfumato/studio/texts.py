@@ -1,6 +1,7 @@
 """Words, numbers and dates in the reader's language, and texts of strangers made harmless to look at."""
 
 import gettext
+import re
 import unicodedata
 from datetime import datetime
 from functools import lru_cache
@@ -8,12 +9,14 @@ from pathlib import Path
 
 from babel import Locale, negotiate_locale
 from babel.dates import format_datetime
+from babel.localedata import exists
 from babel.numbers import format_decimal, format_percent, format_scientific
 
 LANGUAGES = {"en": "English", "de": "Deutsch"}
 DOMAIN, FOLDER = "studio", Path(__file__).parent / "locale"
 #: A name is cut after so many characters.
 LONGEST = 80
+_REGION = re.compile("[a-z]{2}-[A-Z]{2}")
 
 
 @lru_cache(maxsize=len(LANGUAGES))
@@ -34,6 +37,19 @@ def language_of(wanted: str | None, accepted: str) -> str:
         return str(wanted)
     asked = [part.split(";")[0].strip() for part in accepted.split(",")]
     return negotiate_locale([name.split("-")[0] for name in asked], list(LANGUAGES)) or "en"
+
+
+def locale_of(language: str, accepted: str) -> str:
+    """How numbers and dates are written: as where the browser is at home, if its language is the one that is read.
+
+    >>> locale_of("en", "en-GB,en;q=0.5"), locale_of("de", "en-GB,de-CH"), locale_of("en", "de"), locale_of("en", "en-../x")
+    ('en_GB', 'de_CH', 'en', 'en')
+    """
+    for part in accepted.split(","):
+        name = part.split(";")[0].strip()
+        if _REGION.fullmatch(name) and name.startswith(f"{language}-") and exists(name.replace("-", "_")):
+            return name.replace("-", "_")
+    return language
 
 
 def mark(text: str) -> str:
@@ -61,8 +77,8 @@ def _visible(character: str) -> str:
 class Numbers:
     """Numbers and dates as a language writes them."""
 
-    def __init__(self, language: str) -> None:
-        self._locale = Locale.parse(language)
+    def __init__(self, place: str) -> None:
+        self._locale = Locale.parse(place)
 
     def number(self, value: float) -> str:
         """With separators; small ones with three digits that count."""
@@ -82,6 +98,17 @@ class Numbers:
     def moment(self, seconds: float) -> str:
         """A date and a time of the day on this machine's clock."""
         return str(format_datetime(datetime.fromtimestamp(seconds), format="medium", locale=self._locale))
+
+    def instant(self, text: str) -> str:
+        """A moment as the ledger writes it, on this machine's clock.
+
+        >>> Numbers("de").instant("no moment")
+        'no moment'
+        """
+        try:
+            return self.moment(datetime.fromisoformat(text).timestamp())
+        except (ValueError, OverflowError):
+            return shown(text, 30)
 
     def size(self, n_bytes: int) -> str:
         """Of a file.

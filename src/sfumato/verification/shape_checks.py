@@ -61,6 +61,17 @@ def _misfits_of_keys(table: EventTable, rows: pd.DataFrame, above: "pd.Series[An
         yield f"the released table {table.name!r} has a row that belongs to nobody."
     if len(whose) and whose.value_counts().max() > table.max_rows:
         yield f"in the released table {table.name!r} more than max_rows = {table.max_rows} rows hang on one."
+    goes_on = whose.to_numpy()[1:] == whose.to_numpy()[:-1]
+    if table.order is not None:
+        moments = rows[table.order]
+        if (goes_on & (moments < moments.shift()).fillna(False).to_numpy(dtype=bool)[1:]).any():
+            yield f"the rows of the released table {table.name!r} do not go up in {table.order!r} within whom they hang on."
+    if (
+        table.kind is None or table.parent is not None
+    ):  # of what hangs on events, a person's last may be of an early event
+        return
+    if (goes_on & rows[table.kind].isin(table.last).to_numpy(dtype=bool)[:-1]).any():
+        yield f"in the released table {table.name!r} something follows on {' or '.join(table.last)}, which come last."
 
 
 def _misfits_of_table(name: str, rows: pd.DataFrame, keys: tuple[str, ...], columns: tuple[Column, ...]) -> list[str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import partial
+from os import PathLike
 from pathlib import Path
 
 from sfumato.errors import VerificationError
@@ -120,6 +121,9 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
     Raises:
         VerificationError: There is no certificate that can be read.
     """
+    if not isinstance(path, str | PathLike):
+        hint = " Its folder is release.path." if hasattr(path, "path") else ""
+        raise VerificationError(f"verify takes the path of a folder, and this is of type {type(path).__name__}.{hint}")
     folder = Path(path)
     before = file_checks.stamps(folder)
     content = file_checks.read_certificate(folder)

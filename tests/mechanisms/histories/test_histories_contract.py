@@ -17,6 +17,7 @@ from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import register
 from sfumato.fitting import fit_with
 from sfumato.mechanisms import ThreeATable, ThreeATables
+from sfumato.private.intake import histories
 from sfumato.private.intake.sensitive import Sensitive
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.randomness import NoiseSource
@@ -38,6 +39,15 @@ def run_clause(
 @pytest.mark.usefixtures("_small_batches")
 def test_persons_of_a_table_alone_are_kept_apart() -> None:
     run_clause(BOUND, schema=schemas.LOG)
+
+
+@pytest.mark.usefixtures("_small_batches")
+def test_rows_that_are_numbered_within_a_person_are_that_persons_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = replace(WARD, tables=(WARD.tables[0], replace(WARD.tables[1], person_key="patient")))
+    run_clause(BOUND, schema=schema)
+    monkeypatch.setattr(histories, "paired", lambda keys, persons: keys)  # the twin: all visits of a number are one
+    with pytest.raises(ContractError, match="one person moves a sum by"):
+        run_clause(BOUND, schema=schema)
 
 
 @pytest.mark.slow

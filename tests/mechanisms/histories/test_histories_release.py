@@ -20,6 +20,7 @@ from sfumato.mechanisms import ThreeATables
 from sfumato.mechanisms.histories.ranks import evenly
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.verification.product_checks import _look_through
+from sfumato.verification.shape_checks import misfits
 
 N = 400
 
@@ -103,6 +104,21 @@ def test_an_event_that_was_changed_is_found(folder: Path, tmp_path: Path) -> Non
     assert any("synthetic.visits.parquet differs from the file" in problem for problem in sf.verify(to).problems)
     (to / "synthetic.visits.parquet").unlink()
     assert any("missing from the folder" in problem for problem in sf.verify(to).problems)
+
+
+def test_rows_out_of_order_and_after_the_end_are_no_rows_of_the_schema(made: sf.Synthesis) -> None:
+    synthetic, schema = made.synthetic, made.fitted.schema
+    visits = synthetic.tables["visits"]
+    assert misfits(synthetic, schema) == []
+    second = visits.index[visits["patient"].duplicated()][0]
+    back, dead = visits["day"].copy(), visits["test"].copy()
+    back[second - 1], back[second], dead[second - 1] = 300, 200, "death"
+    for changed, sentence in (
+        (visits.assign(day=back), "do not go up in 'day'"),
+        (visits.assign(test=dead), "come last"),
+    ):
+        (problem,) = misfits(replace(synthetic, tables={**synthetic.tables, "visits": changed}), schema)
+        assert sentence in problem
 
 
 def test_more_events_than_persons_may_have_are_not_read(folder: Path, tmp_path: Path) -> None:

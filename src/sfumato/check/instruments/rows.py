@@ -123,9 +123,12 @@ def tables_of(persons: Raw, schema: Schema) -> dict[str, Raw]:
         whose = np.where(is_nobody, _NOBODY, keys[row])
         at = upper[row] * table.max_rows + place
         events = {c.name: persons[flat.at(c.name)][person[row], at] for c in table.columns}
-        # A key follows from the person alone, whoever else is there.
-        named = persons[key][person[row]] * 2 * _MOST + 2 * at + (np.arange(len(again)) >= len(more))
+        # A key follows from the person alone, whoever else is there; where the person is named too, others may have it.
+        of_person = 2 * at + (np.arange(len(again)) >= len(more))
+        is_common = any(other.parent == table.name and other.person_key is not None for other in schema.tables)
+        named = of_person if is_common else persons[key][person[row]] * 2 * _MOST + of_person
         own = {} if table.own_key is None else {table.own_key: named}
+        own |= {} if table.person_key is None else {table.person_key: persons[key][person[row]]}
         out[table.name] = {**own, table.key: whose, **events}
         if table.own_key is not None:
             above[table.name] = (own[table.own_key], person[row], at)

@@ -12,7 +12,7 @@ from scipy import stats
 
 from sfumato.lab.attacks.membership import MOST_ROWS, MOST_SYNTHETIC, distance_to
 from sfumato.lab.attacks.sheets import Comparison, Sheet, places
-from sfumato.lab.doctor.findings import Finding, judged, more_often_real, more_than_chance, not_tested, noted
+from sfumato.lab.doctor.findings import ALARM, Finding, judged, more_often_real, more_than_chance, not_tested, noted
 from sfumato.mechanisms.common.arrays import Floats, Integers, Values
 
 #: Phantoms that are made of each real row.
@@ -23,47 +23,69 @@ _NEAR = (0.0025, 0.01, 0.05)
 
 def copied_rows(found: Comparison) -> Finding:
     """Real rows that no other row equals, and that stand among the synthetic rows."""
-    keys, counts = np.unique(found.real.keys(), return_counts=True)
-    lonely, synthetic = keys[counts == 1], np.unique(found.synthetic.keys())
-    hits, p = _taken_over(found, keys, counts, synthetic, phantoms=_phantoms(found.real, keys, counts))
+    hits, n_lonely, p, best = copies(found)
+    if best >= ALARM:
+        return not_tested(
+            "copied rows", f"Not tested: of {len(found.real):,} real rows only {n_lonely:,} are like no other."
+        )
     beside = ""
     if found.holdout is not None:
-        # Unique in both sheets together: then which of the two a row is in is a fair draw.
-        theirs = found.holdout.keys()
-        both, times = np.unique(np.concatenate([found.real.keys(), theirs]), return_counts=True)
-        alone = both[times == 1]
-        of_real, of_other = np.isin(alone, keys), np.isin(alone, theirs)
-        there = np.isin(alone, synthetic)
-        hits_real, hits_other = int((of_real & there).sum()), int((of_other & there).sum())
-        exact = more_often_real(hits_real, hits_other, n_real=int(of_real.sum()), n_other=int(of_other.sum()))
-        p = 2 * min(p, exact)
-        beside = f" Of the {int(of_other.sum()):,} such rows that were held back, {hits_other:,} are there."
+        _, _, hits_other, n_other = _beside_held_back(found, found.holdout)
+        beside = f" Of the {n_other:,} such rows that were held back, {hits_other:,} are there."
     sentence = (
-        f"{hits:,} of the {len(lonely):,} real rows that are like no other stand among the synthetic rows, whole."
-        + beside
+        f"{hits:,} of the {n_lonely:,} real rows that are like no other stand among the synthetic rows, whole." + beside
     )
-    return judged("copied rows", p, sentence, copied=hits, lonely=len(lonely))
+    return judged("copied rows", p, sentence, copied=hits, lonely=n_lonely)
+
+
+def copies(found: Comparison, *, phantoms: int = _PHANTOMS) -> tuple[int, int, float, float]:
+    """Lonely rows that are synthetic ones too, and of how many; how often chance makes so many, and how often all of them."""
+    keys, counts = np.unique(found.real.keys(), return_counts=True)
+    synthetic = np.unique(found.synthetic.keys())
+    made_up = _phantoms(found.real, keys, counts, each=phantoms)
+    hits, p, best = _taken_over(found, keys, counts, synthetic, phantoms=made_up)
+    if found.holdout is not None:
+        hits_real, n_real, hits_other, n_other = _beside_held_back(found, found.holdout)
+        p = 2 * min(p, more_often_real(hits_real, hits_other, n_real=n_real, n_other=n_other))
+        best = 2 * min(best, more_often_real(n_real, hits_other, n_real=n_real, n_other=n_other))
+    return hits, int((counts == 1).sum()), p, best
+
+
+def _beside_held_back(found: Comparison, holdout: Sheet) -> tuple[int, int, int, int]:
+    """Of real rows and of held-back ones: which are synthetic too, and how many there are.
+
+    Only those are looked at that are unique in both sheets together: then which of the two a row is in is a fair draw.
+    """
+    mine, theirs, synthetic = (sheet.keys() for sheet in (found.real, holdout, found.synthetic))
+    both, times = np.unique(np.concatenate([mine, theirs]), return_counts=True)
+    alone = both[times == 1]
+    of_real, of_other, there = (np.isin(alone, keys) for keys in (mine, theirs, synthetic))
+    return int((of_real & there).sum()), int(of_real.sum()), int((of_other & there).sum()), int(of_other.sum())
 
 
 def _taken_over(
     found: Comparison, real: Values, counts: Integers, synthetic: Values, *, phantoms: Values
-) -> tuple[int, float]:
-    """How many values of one real row alone are synthetic too, and how often chance makes so many."""
+) -> tuple[int, float, float]:
+    """How many values of one real row alone are synthetic too, and how often chance makes so many, and all of them."""
     lonely = real[counts == 1]
     hits = int(np.isin(lonely, synthetic).sum())
     facts = {"doubles": int((counts == 2).sum()), "phantoms": int(np.isin(phantoms, synthetic).sum())}
     per_double, per_phantom = 2 * len(found.synthetic) / len(found.real), len(lonely) / max(1, len(phantoms))
-    return hits, more_than_chance(hits, **facts, per_double=per_double, per_phantom=per_phantom)
+
+    def chance(hits: int) -> float:
+        return more_than_chance(hits, **facts, per_double=per_double, per_phantom=per_phantom)
+
+    return hits, chance(hits), chance(len(lonely))
 
 
-def _phantoms(real: Sheet, keys: NDArray[np.uint64], counts: Integers) -> NDArray[np.uint64]:
+def _phantoms(real: Sheet, keys: NDArray[np.uint64], counts: Integers, *, each: int) -> NDArray[np.uint64]:
     """Rows that no real row equals: a lonely one with one value exchanged for that of another row."""
     rng = np.random.default_rng(0)
     lonely = np.flatnonzero(np.isin(real.keys(), keys[counts == 1]))
     if not len(lonely) or real.codes.shape[1] < 2:
         return np.zeros(0, dtype=np.uint64)
     made = []
-    for _ in range(_PHANTOMS):
+    for _ in range(each):
         codes = real.codes[lonely].copy()
         at = rng.integers(codes.shape[1], size=len(codes))
         codes[np.arange(len(codes)), at] = real.codes[rng.integers(len(real), size=len(codes)), at]
@@ -108,7 +130,7 @@ _LIKELY = 0.5
 
 def raw_values(found: Comparison) -> Finding:
     """Numbers that one real row alone holds, and that are among the synthetic ones, column by column."""
-    best, named, hits_there, of = 1.0, "", 0, 0
+    best, named, hits_there, of, could_tell = 1.0, "", 0, 0, False
     columns = [at for at, is_number in enumerate(found.is_number) if is_number]
     for at in columns:
         values, counts = np.unique(_known(found.real.values[:, at]), return_counts=True)
@@ -119,9 +141,12 @@ def raw_values(found: Comparison) -> Finding:
         synthetic = np.unique(_known(found.synthetic.values[:, at]))
         beside = np.unique(np.concatenate([lonely - step, lonely + step]))
         beside = beside[~np.isin(beside, values)]
-        hits, p = _taken_over(found, values, counts, synthetic, phantoms=beside)
+        hits, p, with_all = _taken_over(found, values, counts, synthetic, phantoms=beside)
+        could_tell |= with_all * len(columns) < ALARM
         if p * len(columns) < best:
             best, named, hits_there, of = p * len(columns), found.names[at], hits, len(lonely)
+    if not could_tell:
+        return not_tested("raw numbers", "Not tested: no column has enough numbers that one real row alone holds.")
     if not named:
         return judged("raw numbers", 1.0, "No column has more numbers of single rows than chance would bring.")
     sentence = (
@@ -149,6 +174,11 @@ def exact_extremes(found: Comparison) -> Finding:
             step = np.diff(np.unique(real)).min()
             chances.append(min(_LIKELY, 1 / (1 + (top[0] - top[min(9, len(top) - 1)]) / step)))
             met.append(bool((sign * synthetic).max() == top[0]))
+    if np.prod(chances) >= ALARM:
+        return not_tested(
+            "exact extremes",
+            "Not tested: too few columns end at a number that one real row alone holds, and that is not round.",
+        )
     hits = int(sum(met))
     # The chance of so many successes among trials of unequal chances.
     p = float(reduce(np.convolve, [(1 - chance, chance) for chance in chances], np.ones(1))[hits:].sum())
@@ -239,7 +269,9 @@ def exact_counts(found: Comparison, *, epsilon: float) -> Finding:
         same = int((np.abs(synthetic[common] - real[common] * scale) < 1).sum())
         agree, n_cells = agree + same, n_cells + len(common)
         best = min(best, float(stats.binom.sf(same - 1, len(common), chance)) if len(common) else 1.0)
-    pooled = float(stats.binom.sf(agree - 1, n_cells, chance)) if n_cells else 1.0
+    if not n_cells or 2 * chance**n_cells >= ALARM:
+        return not_tested("exact counts", f"Not tested: {n_cells:,} counts of values are too few to tell from noise.")
+    pooled = float(stats.binom.sf(agree - 1, n_cells, chance))
     p = min(2 * pooled, 2 * len(columns) * best) if columns else 1.0
     sentence = f"{agree:,} of {n_cells:,} counts of values are the same in both tables; noise would leave at most {chance:.0%}."
     return judged("exact counts", p, sentence, same=agree, counts=n_cells)

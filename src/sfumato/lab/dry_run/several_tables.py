@@ -18,7 +18,7 @@ def dry_run_tables(data: Any, schema: Schema) -> DryRun:
         return dry_run(data, schema)
     unit = PrivacyUnit(relation=schema.unit.relation)
     alone = {table.name: Schema(columns=table.columns) for table in schema.tables}
-    keys = {table.name: table.keys for table in schema.tables}
+    keys = {table.name: table.read_keys for table in schema.tables}
     if schema.persons is not None and schema.columns:
         alone = {schema.persons: replace(schema, tables=(), persons=None, unit=unit), **alone}
         keys[schema.persons] = (str(schema.unit.person),)
@@ -51,6 +51,20 @@ def _findings_of_keys(drawn: Draw, schema: Schema) -> list[Finding]:
         what = f"rows that name {whom} {table.parent or schema.persons!r}, which belong to nobody and count nowhere"
         remedy = "Are keys written in the same way in both tables? 7 and 007 are two persons."
         out += found(key, what, rows=hanging.orphans, of=events, remedy=remedy)
+        if table.parent is not None:
+            above = next(other for other in schema.tables if other.name == table.parent)
+            what = f"rows whose key another row has: rows of {table.name!r} that name it count for each, and so for other persons"
+            remedy = (
+                "Give each row a key of its own. Or where rows are numbered within a person, declare in the table that names them "
+                'which column names the person: person_key = "NAME".'
+            )
+            counted_above = len(drawn.tables[table.parent].rows)
+            shared = found(
+                f"{table.parent}.{above.own_key}", what, rows=hanging.shared, of=counted_above, remedy=remedy
+            )
+            out += [
+                replace(one, is_fault=True) for one in shared
+            ]  # were they few: it is about whose rows are protected
         what = f"rows left out: they are more than max_rows = {table.max_rows}, and a window of these counts"
         remedy = "A larger max_rows sees longer histories. Choose it by what is known in public."
         out += found(key, what, rows=hanging.beyond, of=events, remedy=remedy)

@@ -19,29 +19,32 @@ def numbers_below(above: Histories, table: EventTable) -> Integers:
 
 def released_tables(schema: Schema, histories: Sequence[Sequence[Histories]]) -> dict[str, pd.DataFrame]:
     """Every table with its keys first; rows in the order of those that they hang on, and of moments."""
-    tables, held, moments = dict[str, pd.DataFrame](), dict[str, Sequence[Histories]](), dict[str, Floats]()
+    tables, below, moments = dict[str, pd.DataFrame](), dict[str, Integers](), dict[str, Floats]()
     by_name = {table.name: table for table in schema.tables}
     for table, parts in zip(schema.tables, histories, strict=True):
         above = None if table.parent is None else by_name[table.parent]
-        if above is None:
-            counts = np.concatenate([part.number for part in parts])
-        else:
-            counts = np.concatenate([numbers_below(part, table)[part.filled] for part in held[above.name]])
+        counts = np.concatenate([part.number for part in parts]) if above is None else below[table.name]
         whose = np.repeat(np.arange(len(counts)), counts)
         values = {name: _joined(parts, name) for name in parts[0].columns}
         if above is not None and same_clock(table, above):
             order = table[str(table.order)]
             moment = moments[above.name][whose] + values[order.name].astype(np.float64)
             values[order.name] = np.clip(moment, order.low, order.high)
+        numbers = {
+            other.name: np.concatenate([numbers_below(part, other)[part.filled] for part in parts])
+            for other in schema.tables
+            if other.parent == table.name
+        }
         if above is not None and table.order is not None:  # within what they hang on: places need not be in order
             sorted_rows = np.lexsort((values[table.order], whose))
             values = {name: one[sorted_rows] for name, one in values.items()}
+            numbers = {name: one[sorted_rows] for name, one in numbers.items()}  # a row keeps what hangs on it
         keys = {table.key: whose + 1}
         if table.own_key is not None:
             keys = {table.own_key: np.arange(1, len(whose) + 1), **keys}
         columns = {column.name: column.decode(values[column.name]) for column in table.columns}
         tables[table.name] = pd.DataFrame({**keys, **columns})
-        held[table.name] = parts
+        below |= numbers
         if table.order is not None:
             moments[table.name] = values[table.order].astype(np.float64)
     return tables

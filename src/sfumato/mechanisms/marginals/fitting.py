@@ -114,7 +114,7 @@ class BinnedModel(CountedRows):
         batch = self.binned.values(self.rows_of_bins.draw(n_rows, rng), rng)
         return Synthetic(table=self.binned.schema.decode(batch))
 
-    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["BinnedModel", float]:
+    def narrowed(self, domains: Mapping[str, Domain], *, is_exact: bool) -> tuple["BinnedModel", float]:
         """The model of the rows whose bins some domains allow, and the share of all rows that they are."""
         allowed = {}
         for at, (cells, part) in enumerate(zip(self.binned.cells, self.binned.parts, strict=True)):

@@ -117,7 +117,7 @@ class HistogramModel(CountedRows):
             batch[self.schema.target] = label
         return Synthetic(table=self.schema.decode(batch))
 
-    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["HistogramModel", float]:
+    def narrowed(self, domains: Mapping[str, Domain], *, is_exact: bool) -> tuple["HistogramModel", float]:
         """The model of the rows whose cells some domains allow, and the share of all rows that they are."""
         before, tables = _normalised(self.class_counts[None])[0], []
         chances = before.copy()

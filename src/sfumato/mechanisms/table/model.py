@@ -64,10 +64,15 @@ class TableModel(CountedRows):
         """Whether rows are drawn several times depends on how many there are in all."""
         return replace(self, rows_in_all=n_rows)
 
-    def narrowed(self, domains: Mapping[str, Domain]) -> tuple["TableModel", float]:
-        """The model of the rows that some domains allow, or nearly so, and the share of all rows that they are."""
+    def narrowed(self, domains: Mapping[str, Domain], *, is_exact: bool) -> tuple["TableModel", float]:
+        """The model of the rows that some domains allow, or nearly so, and the share of all rows that they are.
+
+        No row is drawn several times, however many are looked through, and none by what balances all of them where a part is kept.
+        """
         fitted, share = narrowed_table(self.fitted, self.scores, domains, self.settings)
-        return replace(self, fitted=fitted), share
+        narrows_all = is_exact and domains.keys() <= _plain_columns(fitted.binned)
+        settings = replace(self.settings, balances_rows=self.settings.balances_rows and narrows_all, copies=0.0)
+        return replace(self, fitted=fitted, settings=settings), share
 
     @cached_property
     def scores(self) -> Floats | None:
@@ -191,12 +196,10 @@ def narrowed_table(
     population, binned = fitted.population, fitted.binned
     if population is None:
         return fitted, 1.0
-    weights, binnings = population.weights.copy(), list(binned.binnings)
-    composed = {feature.date for feature in binned.features}
+    weights, binnings, plain = population.weights.copy(), list(binned.binnings), _plain_columns(binned)
     for j, feature in enumerate(binned.features):
         name = feature.cells.column.name
-        is_plain = feature.group is None and feature.date is None and feature.reference is None
-        if name in domains and is_plain and name not in composed:
+        if name in domains and name in plain:
             allowed = cells_within(feature.cells, domains[name], decimals=binnings[j].points.decimals)
             binnings[j], part = _within(binnings[j], allowed)
             weights *= part[population.rows[:, j]]
@@ -221,6 +224,16 @@ def narrowed_table(
         rates=rates / rates.sum(),
         population=part_of,
     ), share
+
+
+def _plain_columns(binned: BinnedTable) -> frozenset[str]:
+    """Columns that are drawn as they are released, and not put together afterwards; the target among them if it is coded."""
+    composed = {feature.date for feature in binned.features}
+    plain = {f.cells.column.name for f in binned.features if f.group is None and f.date is None and f.reference is None}
+    target = binned.target.cells.column if binned.target is not None else None
+    return frozenset(plain - composed) | (
+        frozenset((target.name,)) if target is not None and target.is_coded else frozenset()
+    )
 
 
 def _within(binning: Binning, allowed: Flags) -> tuple[Binning, Floats]:

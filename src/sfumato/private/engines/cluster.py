@@ -17,7 +17,7 @@ from sfumato.private.engines.here import HERE, RowsHere
 from sfumato.private.engines.local import CANNOT_TRAVEL, STAYS_HERE, TRAVELLING, travelling, whole_parts
 from sfumato.private.engines.task import Task, Texts, added
 from sfumato.private.intake.persons import limited
-from sfumato.private.intake.sensitive import Sensitive, open_parts
+from sfumato.private.intake.sensitive import Sensitive, open_parts, require_same_files
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Piece
@@ -151,6 +151,7 @@ class ClusterRows(RowsHere, ABC):
         """Rows and digest of every part; the data is read at the first time."""
         if self._known is not None:
             return self._known
+        require_same_files(self._data)
         raw = open_parts(self._data)
         if raw is None or not self.can_read(raw.rows):
             made = whole_parts(pieces_of(self._data, self))
@@ -160,6 +161,7 @@ class ClusterRows(RowsHere, ABC):
         else:
             self.read_persons(raw.rows, person=raw.person, key=raw.key, max_rows=raw.max_rows)
         known = {at: _unless_refused(facts) for at, facts in self.facts().items()}
+        require_same_files(self._data)
         self._known = [known[at] for at in sorted(known)]
         return self._known
 

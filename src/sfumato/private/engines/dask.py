@@ -5,7 +5,8 @@ they came, and their digests say whether they are the same.
 """
 
 import logging
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
 from typing import Any
 
@@ -33,6 +34,11 @@ _SETTINGS = {
     "distributed.worker.http.routes": [],
 }
 
+#: Seconds for a cluster without workers to get one: some start them when there is something to do.
+_PATIENCE = 60
+#: Schemes that do nothing without keys.
+_WITH_KEYS = ("tls", "wss")
+
 _LOST = (
     "the cluster lost a part of the rows and could not read it again, so nothing is released. Are workers ended for want of "
     "memory? Give files that all workers can read, or more memory."
@@ -55,9 +61,15 @@ class Dask:
         here = opened_here(data, schema=schema, plan=plan, primitives=primitives)
         if here is not None:
             return here
-        client, made = (self._client, None) if self._client is not None else _connected(self._address)
+        client, made = (_alive(self._client), None) if self._client is not None else _connected(self._address)
         keep = sum(step.uses for step in plan.steps) > 1
-        return DaskRows(data, schema=schema, keep=keep, primitives=primitives, client=client, made=made)
+        rows = DaskRows(data, schema=schema, keep=keep, primitives=primitives, client=client, made=made)
+        try:
+            _require_workers(client)
+        except EngineError:
+            rows.close()
+            raise
+        return rows
 
 
 class DaskRows(ClusterRows):
@@ -66,7 +78,7 @@ class DaskRows(ClusterRows):
     def __init__(
         self, data: Sensitive, *, schema: Schema, keep: bool, primitives: Primitives, client: Any, made: Any
     ) -> None:
-        """Take a connected client, and the cluster if it was made for this release."""
+        """Take a connected client, and what was made for this release: the cluster, or the client itself."""
         super().__init__(data, schema=schema, keep=keep, primitives=primitives)
         self._client, self._made, self._parts = client, made, list[Any]()
 
@@ -77,46 +89,52 @@ class DaskRows(ClusterRows):
 
     def read(self, raw: Sequence[Any]) -> None:
         """One task for each part: it reads its rows and keeps them."""
-        self._parts = [self._submit(parts.packed, self._facts, some) for some in self._groups(raw)]
+        with self._answering():
+            self._parts = [self._submit(parts.packed, self._facts, some) for some in self._groups(raw)]
 
     def read_persons(self, raw: Sequence[Any], *, person: str, key: bytes, max_rows: int) -> None:
         """Ids first, as keyed hashes; then rows go to the parts of their persons."""
-        groups = self._groups(raw)
-        hashed = [self._submit(parts.hashed, some, person, key) for some in groups]
-        by_part, numbers = numbers_of(self._gathered(hashed), key=key, max_rows=max_rows)
-        ends = parts.person_ends(numbers, parts=len(groups))
-        split = [self._submit(parts.split, self._facts, g, n, ends) for g, n in zip(groups, by_part, strict=True)]
-        self._parts = [
-            self._submit(parts.joined, self._facts, *(self._submit(parts.chosen, private, at) for private in split))
-            for at in range(len(ends))
-        ]
+        with self._answering():
+            groups = self._groups(raw)
+            hashed = [self._submit(parts.hashed, self._facts, some, key) for some in groups]
+            by_part, numbers = numbers_of(self._client.gather(hashed), key=key, max_rows=max_rows)
+            ends = parts.person_ends(numbers, parts=len(groups))
+            split = [self._submit(parts.split, self._facts, g, n, ends) for g, n in zip(groups, by_part, strict=True)]
+            self._parts = [
+                self._submit(parts.joined, self._facts, *(self._submit(parts.chosen, private, at) for private in split))
+                for at in range(len(ends))
+            ]
 
     def ship(self, made: Iterable[parts.Part]) -> None:
         """Send parts to the workers in turn, as they are read."""
-        self._parts = [self._client.scatter(private_part, hash=False) for private_part in made]
+        with self._answering():
+            self._parts = [self._client.scatter(private_part, hash=False) for private_part in made]
 
     def facts(self) -> Mapping[int, Any]:
         """Rows and digest of every part."""
-        asked = [self._submit(parts.facts_of, private_part) for private_part in self._parts]
-        return dict(enumerate(self._gathered(asked)))
+        with self._answering():
+            return self._every(self._submit(parts.facts_of, private_part) for private_part in self._parts)
 
     def add_column(self, facts: parts.Facts) -> None:
         """New parts from the old ones, which are let go of."""
-        self._parts = [self._submit(parts.prepared, facts, private_part) for private_part in self._parts]
+        with self._answering():
+            self._parts = [self._submit(parts.prepared, facts, private_part) for private_part in self._parts]
 
     def sums(self, facts: parts.Facts, task: Task, firsts: Sequence[int]) -> Mapping[int, Any]:
         """Digest and sums of every part."""
-        told = self._submit(parts.told, facts, task)  # once for all parts; made again where the worker that had it died
-        asked = [self._submit(parts.reduced_by, told, p, first) for p, first in zip(self._parts, firsts, strict=True)]
-        return dict(enumerate(self._gathered(asked)))
+        with self._answering():
+            told = self._submit(parts.told, facts, task)  # for all parts; made again where the worker that had it died
+            return self._every(
+                self._submit(parts.reduced_by, told, p, first) for p, first in zip(self._parts, firsts, strict=True)
+            )
 
     def texts_by_part(self, facts: parts.Facts, names: Sequence[str]) -> Mapping[int, Any]:
         """Digest and counts of texts of every part."""
-        asked = [self._submit(parts.texts, facts, private_part, list(names)) for private_part in self._parts]
-        return dict(enumerate(self._gathered(asked)))
+        with self._answering():
+            return self._every(self._submit(parts.texts, facts, p, list(names)) for p in self._parts)
 
     def close(self) -> None:
-        """Let go of the futures, and end the cluster if it was made here."""
+        """Let go of the futures, and end what was made here: a cluster, or the line to one."""
         super().close()
         self._parts = []
         if self._made is not None:
@@ -135,15 +153,46 @@ class DaskRows(ClusterRows):
         # Every task has a name of its own: by default it would follow from its arguments, which hold keys.
         return self._client.submit(work, *arguments, pure=False)
 
-    def _gathered(self, futures: Sequence[Any]) -> list[Any]:
+    def _every(self, futures: Iterable[Any]) -> dict[int, Any]:
+        return dict(enumerate(self._client.gather(list(futures))))
+
+    @contextmanager
+    def _answering(self) -> Iterator[None]:
+        """Sentences in the place of what Dask raises: steps of a frame are somebody else's, and so is what they raise."""
         lost = import_module("distributed.client").FutureCancelledError
         killed = import_module("distributed.scheduler").KilledWorker
-        with (  # steps of a frame are somebody else's, and so is what they raise; a line that is closed is an OSError
+        _alive(self._client)
+        with (  # a line that is closed is an OSError
             withheld(_FAILED, (Exception,), EngineError),
             withheld(_LOST, (killed, lost, TimeoutError, OSError), EngineError),
         ):
-            answers: list[Any] = self._client.gather(list(futures))
-        return answers
+            yield
+
+
+def _alive(client: Any) -> Any:
+    """A client that can be used: it is connected, and there is somebody to work for it."""
+    if not hasattr(client, "gather") or client.asynchronous:
+        raise EngineError(
+            f"a {type(client).__name__} is no Dask client whose answers can be waited for. Give a distributed.Client(...), "
+            "not asynchronous."
+        )
+    if client.status != "running":
+        raise EngineError(
+            "the Dask client is closed, or its cluster has ended, so nothing is released. Connect a new one, and start again."
+        )
+    return client
+
+
+def _require_workers(client: Any) -> None:
+    """Refuse a cluster that nobody works for: Dask would wait for ever."""
+    if client.nthreads():
+        return
+    try:
+        client.submit(int, pure=False).result(timeout=_PATIENCE)
+    except TimeoutError:
+        raise EngineError(
+            "the Dask cluster has no workers, so nothing is released. Start some (dask worker ADDRESS), and start again."
+        ) from None
 
 
 def _connected(address: str | None) -> tuple[Any, Any]:
@@ -155,7 +204,9 @@ def _connected(address: str | None) -> tuple[Any, Any]:
         ) from None
     try:
         if address is not None:
-            return distributed.Client(address, timeout=10, set_as_default=False), None
+            _require_address(address)
+            client = distributed.Client(address, timeout=10, set_as_default=False)
+            return client, client
         with dask.config.set(_SETTINGS):
             made = distributed.LocalCluster(
                 threads_per_worker=1,
@@ -165,6 +216,27 @@ def _connected(address: str | None) -> tuple[Any, Any]:
                 security=True,  # keys of its own: other users of this machine cannot ask its workers for rows
             )
             return distributed.Client(made, set_as_default=False), made
-    except (OSError, TimeoutError, ValueError):
+    except (OSError, TimeoutError, ValueError, TypeError, ImportError):  # of a scheme whose library is not there, too
         where = "on this machine" if address is None else f"at {address}"
         raise EngineError(f"no Dask cluster answers {where}. Check the address, and that the scheduler runs.") from None
+
+
+def _require_address(address: str) -> None:
+    """Refuse what is no address, before a client tries for half a minute to find it and complains as the process ends."""
+    addressing = import_module("distributed.comm.addressing")
+    security, known = import_module("distributed.security"), import_module("distributed.comm.registry").backends
+    scheme, place = addressing.parse_address(address)
+    try:
+        host, port = addressing.parse_host_port(place)
+    except ValueError:
+        host, port = "", 0
+    if scheme not in known or not host or not 0 < port < 1 << 16:
+        raise EngineError(
+            f"engine 'dask:{address}': behind dask: stands the address of a scheduler, as in dask:tcp://host:8786. Schemes are "
+            f"{', '.join(sorted(known))}."
+        )
+    if scheme in _WITH_KEYS and security.Security().get_connection_args("client").get("ssl_context") is None:
+        raise EngineError(
+            f"engine 'dask:{address}' needs keys for TLS, and Dask's settings name none. Set distributed.comm.tls.ca-file and "
+            "distributed.comm.tls.client (cert, key), or give a client that has them: engine=Client(address, security=...)."
+        )

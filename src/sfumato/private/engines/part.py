@@ -13,16 +13,15 @@ from typing import Any, TypeVar
 
 import cloudpickle
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from sfumato.errors import EngineError, SfumatoError
 from sfumato.private.engines.task import Task, Texts, texts_of
 from sfumato.private.engines.worker import agreeing
 from sfumato.private.intake.conforming import conform
-from sfumato.private.intake.persons import hashes
+from sfumato.private.intake.dask_frame import partition_source
+from sfumato.private.intake.persons import person_hashes
 from sfumato.private.intake.quiet import silence
-from sfumato.private.intake.tables import frame_source
 from sfumato.private.intake.values import Values, rows_where
 from sfumato.private.kernel.primitives import RowPrimitives
 from sfumato.private.kernel.sums import Sums
@@ -52,12 +51,16 @@ class Facts:
 
     def batches(self) -> Batches:
         """How this process makes batches; tried on public rows once, and kept while other parts come."""
+        self.require_same_software()
+        return _batches(_Pickled(cloudpickle.dumps(self, protocol=5)))
+
+    def require_same_software(self) -> None:
+        """Refuse to read rows with another version: it might read them otherwise, and a person by another name."""
         if others := others_than_here(self.software, _SAME):
             here = ", ".join(f"{name} {installed_software()[name]}" for name in _SAME)
             raise EngineError(
                 f"this release is read with {', '.join(others)}, and a worker has {here}. Install the same versions everywhere."
             )
-        return _batches(_Pickled(cloudpickle.dumps(self, protocol=5)))
 
 
 @dataclass(frozen=True)
@@ -147,9 +150,11 @@ def encoded(facts: Facts, raw: Raw) -> Iterator[Batch]:
 
 
 @quietly
-def hashed(raw: Raw, person: str, key: bytes) -> NDArray[np.uint64]:
+def hashed(facts: Facts, raw: Raw, key: bytes) -> NDArray[np.uint64]:
     """Whose row each is, as far as the driver needs it: equal for equal ids, under a secret key."""
-    private_hashes = [hashes(private_raw[person], key) for private_raw in chunks(raw, [person])]
+    facts.require_same_software()
+    person = str(facts.schema.unit.person)
+    private_hashes = [person_hashes(private_raw, person, key) for private_raw in chunks(raw, [person])]
     return np.concatenate([np.empty((0, 2), dtype=np.uint64), *private_hashes])
 
 
@@ -173,10 +178,12 @@ def hashes_digest(private_hashes: Iterable[NDArray[np.uint64]]) -> bytes:
 @quietly
 def split(facts: Facts, raw: Raw, persons: "Numbered", ends: NDArray[np.int64]) -> list[Batch]:
     """Rows that are kept, encoded, by the part that their person goes to: below the first end, the second, ..."""
+    facts.require_same_software()
     person, numbers, start = str(facts.schema.unit.person), persons.numbers, 0
     private_batches, private_hashes = list[Batch](), list[NDArray[np.uint64]]()
     for private_raw in chunks(raw, [*column_names(facts.schema), person], rows=rows_at_once(facts.schema)):
-        private_hashes.append(hashes(private_raw.pop(person), persons.key))
+        private_hashes.append(person_hashes(private_raw, person, persons.key))
+        del private_raw[person]
         n_rows = len(private_hashes[-1])
         own = numbers[start : start + n_rows]
         kept = np.zeros(n_rows, dtype=bool)
@@ -257,7 +264,7 @@ def facts_of(part: Part | Refusal) -> tuple[int, bytes] | Refusal:
 def chunks(raw: Raw, names: Sequence[str], *, rows: int = _READ_AT_ONCE) -> Iterator[dict[str, Values]]:
     """The raw rows of all that a part is read from."""
     for private_source in raw:
-        source = frame_source(private_source) if isinstance(private_source, pd.DataFrame) else private_source
+        source = private_source if hasattr(private_source, "chunks") else partition_source(private_source, names)
         yield from source.chunks(names, rows=rows)
 
 

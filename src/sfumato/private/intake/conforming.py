@@ -26,7 +26,7 @@ from sfumato.private.intake.scalars import (
     parse_date,
     parse_number,
 )
-from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts
+from sfumato.private.intake.values import UnreadableTypeError, Values, to_numbers, to_texts, unreadable
 from sfumato.public.schema.clock import on_the_clock
 from sfumato.public.schema.column import Column, plain_word
 from sfumato.public.schema.schema import Schema
@@ -238,7 +238,7 @@ def _pixels_from_lists(values: Values, column: Column) -> NDArray[Any]:
             inner = inner.value_type
         is_of = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal)
         if not any(is_kind(inner) for is_kind in is_of):
-            raise UnreadableTypeError(kind)
+            raise unreadable(kind)
         return _pixels_from_objects(np.fromiter(values.to_pylist(), object, count=len(values)), column)
     # Here the length of a list belongs to its row, so a wrong one makes a blank picture and no error.
     right = pc.fill_null(pc.equal(pc.list_value_length(values), n_pixels), False)

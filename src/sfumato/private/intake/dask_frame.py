@@ -3,10 +3,12 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
+import pandas as pd
+
 from sfumato.errors import SourceError
 from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.quiet import silence
-from sfumato.private.intake.tables import frame_source, require_distinct
+from sfumato.private.intake.tables import ArraySource, frame_source, require_distinct
 from sfumato.private.intake.values import Values
 
 _UNREADABLE = (
@@ -35,4 +37,14 @@ class DaskSource:
             # Its steps are somebody else's, and so is what they raise.
             with withheld(_UNREADABLE, (Exception,)), silence():
                 private_frame = private_partition.compute()
-            yield from frame_source(private_frame).chunks(names, rows=rows)
+            yield from partition_source(private_frame, names).chunks(names, rows=rows)
+
+
+def partition_source(private_frame: Any, names: Sequence[str]) -> ArraySource:
+    """One partition, which may be something else than the frame has promised. What it has instead is not told."""
+    if not isinstance(private_frame, pd.DataFrame) or not set(names) <= {str(name) for name in private_frame.columns}:
+        raise SourceError(
+            "a partition of the Dask frame has not the columns that the frame says (frame.columns), so nothing is released. Give "
+            "map_partitions and from_delayed the meta of what they make, or write the frame to files first."
+        )
+    return frame_source(private_frame)

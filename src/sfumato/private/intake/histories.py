@@ -39,6 +39,7 @@ class Hanging:
     counts: NDArray[np.int64]  # of each row that they hang on, how many
     events: int  # all rows of the table
     orphans: int  # rows that name nobody
+    shared: int  # of those that they hang on, how many have a key that others of these have too
     beyond: int  # rows outside of every window
 
 
@@ -155,15 +156,22 @@ class HistorySource:
     def _draw(self) -> Draw:
         private_ids = self._ids(self.persons, str(self.schema.unit.person), what=self._persons_name)
         numbers = limited([private_ids], key=self.key, max_rows=1)
-        above: dict[str | None, NDArray[np.uint64]] = {None: private_ids[numbers >= 0]}
+        #: Of the rows of a table that count: their own keys, and the key of each one's person.
+        above: dict[str | None, tuple[NDArray[np.uint64], NDArray[np.uint64]]] = {
+            None: (private_ids[numbers >= 0], private_ids[numbers >= 0])
+        }
         found = dict[str, Hanging]()
         for table in self.schema.tables:
-            source = self.events[table.name]
+            source, (private_above, private_persons) = self.events[table.name], above[table.parent]
             private_keys = self._ids(source, table.key, what=table.name)
-            hanging = hung(private_keys, self._orders(source, table), above[table.parent], max_rows=table.max_rows)
+            if table.person_key is not None:
+                private_above = paired(private_above, private_persons)
+                private_keys = paired(private_keys, self._ids(source, table.person_key, what=table.name))
+            hanging = hung(private_keys, self._orders(source, table), private_above, max_rows=table.max_rows)
             found[table.name] = hanging
             if table.own_key is not None:
-                above[table.name] = self._ids(source, table.own_key, what=table.name)[hanging.rows]
+                private_own = self._ids(source, table.own_key, what=table.name)[hanging.rows]
+                above[table.name] = (private_own, np.repeat(private_persons, hanging.counts, axis=0))
         return Draw(numbers, found)
 
     @property
@@ -198,7 +206,22 @@ def hung(
     rows, counts = windows(whose, order, again, above[:, 1], max_rows=max_rows)
     counted = np.zeros(len(keys), dtype=bool)
     counted[rows] = True
-    return Hanging(rows, counts, len(keys), int((whose < 0).sum()), int(((whose >= 0) & ~counted).sum()))
+    shared = above.any(axis=1) & (np.bincount(again, minlength=len(names))[again] > 1)
+    orphans, beyond = whose < 0, (whose >= 0) & ~counted
+    return Hanging(rows, counts, len(keys), int(orphans.sum()), int(shared.sum()), int(beyond.sum()))
+
+
+def paired(keys: NDArray[np.uint64], persons: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """An id for every row that is named by two: by its own key, and by its person's. Nobody's is nobody's.
+
+    Both are words of a secret function, and so are sums of these: for two different pairs some id has a factor that is not 0 in
+    the difference, whatever they have in common (7 of 9 is not 9 of 7), so they meet as hardly ever as ids do.
+
+    >>> paired(np.array([[1, 2], [0, 0]], dtype=np.uint64), np.array([[5, 6], [5, 6]], dtype=np.uint64)).tolist()
+    [[16, 20], [0, 0]]
+    """
+    known = keys.any(axis=1, keepdims=True) & persons.any(axis=1, keepdims=True)
+    return np.where(known, keys + np.uint64(3) * persons, np.uint64(0))
 
 
 def distinct(ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
@@ -319,8 +342,8 @@ def _plain(columns: tuple[Column, ...]) -> Schema:
 
 def table_schema(table: EventTable) -> Schema:
     """A table of events as one by itself: what its source must have."""
-    own = () if table.own_key is None else (_key(table.own_key),)
-    return Schema(columns=(*table.columns, *own), unit=PrivacyUnit(person=table.key, max_rows=table.max_rows))
+    named = tuple(_key(key) for key in table.read_keys if key != table.key)
+    return Schema(columns=(*table.columns, *named), unit=PrivacyUnit(person=table.key, max_rows=table.max_rows))
 
 
 def person_schema(schema: Schema) -> Schema:

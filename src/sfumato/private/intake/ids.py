@@ -13,7 +13,7 @@ from uuid import UUID
 import pyarrow as pa
 
 from sfumato.private.intake.scalars import MISSING_TEXTS, text_of
-from sfumato.private.intake.values import Coded, UnreadableTypeError, Values, to_texts
+from sfumato.private.intake.values import Coded, Values, to_texts, unreadable
 
 _BLANKS = b" \t"
 _MISSING = frozenset(text.encode() for text in MISSING_TEXTS)
@@ -25,7 +25,7 @@ def to_ids(values: Values) -> Coded:
     """Every distinct id of a column, and for every row the place of its own (-1, or None there: nobody)."""
     kind = _type_of(values)
     if pa.types.is_null(kind) or pa.types.is_time(kind) or getattr(values, "ndim", 1) != 1:
-        raise UnreadableTypeError(kind)  # the type of a column is public
+        raise unreadable(kind)  # the type of a column is public
     is_words = pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind)
     # The bytes of a text may be no valid UTF-8.
     return to_texts(values, write=(lambda value: id_of(value.strip(_BLANKS))) if is_words else id_of)
@@ -47,9 +47,12 @@ def id_of(value: Any, depth: int = _DEPTH) -> bytes | None:
     >>> id_of(" 7"), id_of(7.0), id_of(b"7\xff"), id_of(float("nan")), id_of(("a", 7))
     (b'=7', b'=7', b'=7\xff', None, b'(2:=a,2:=7,)')
     """
-    if issubclass(type(value), tuple):
+    kind = type(value)
+    if kind is int and int.bit_length(value) < 64:  # most keys are such numbers: they go the short way
+        return b"=%d" % value
+    if issubclass(kind, tuple):
         return _joined(tuple.__iter__(value), b"(%b)", depth)
-    if issubclass(type(value), frozenset):
+    if issubclass(kind, frozenset):
         return _joined(frozenset.__iter__(value), b"{%b}", depth)
     written = _written(value)
     return None if written is None or written.strip(_BLANKS) in _MISSING else b"=" + written

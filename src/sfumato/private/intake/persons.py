@@ -2,7 +2,7 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
@@ -70,11 +70,8 @@ class LimitedSource:
 
     def _draw(self, rows: int) -> NDArray[np.int64]:
         """The number of each row's person; -1 for a row that is dropped."""
-        person = self.person
-        try:
-            private_hashes = [hashes(chunk[person], self.key) for chunk in self.source.chunks([person], rows=rows)]
-        except UnreadableTypeError as error:
-            raise SourceError(f"the person column {person!r}: {error}") from None
+        chunks = self.source.chunks([self.person], rows=rows)
+        private_hashes = [person_hashes(chunk, self.person, self.key) for chunk in chunks]
         return limited(private_hashes, key=self.key, max_rows=self.max_rows)
 
 
@@ -98,6 +95,14 @@ def limited(private_hashes: Sequence[NDArray[np.uint64]], *, key: bytes, max_row
     there = numbers >= 0
     numbers[there] = pd.factorize(numbers[there])[0]
     return numbers
+
+
+def person_hashes(private_chunk: Mapping[str, Values], person: str, key: bytes) -> NDArray[np.uint64]:
+    """Whose each row of a chunk is, by the column that the schema names."""
+    try:
+        return hashes(private_chunk[person], key)
+    except UnreadableTypeError as error:
+        raise SourceError(f"the person column {person!r}: {error}") from None
 
 
 def hashes(values: Values, key: bytes) -> NDArray[np.uint64]:

@@ -16,6 +16,9 @@ SUFFIXES = (".parquet", ".pq", ".csv", ".tsv", ".csv.gz", ".tsv.gz")
 #: What Hive and Spark write for a value that is missing.
 _MISSING = "__HIVE_DEFAULT_PARTITION__"
 
+#: How names begin that are not meant.
+_HIDDEN = (".", "_")
+
 Place = str | os.PathLike[str]
 
 
@@ -65,17 +68,25 @@ def _files_of(place: Place) -> Iterator[TableFile]:
         base, remote = remote_files(os.fspath(place))
         for distant in remote:
             inner = PurePosixPath(distant.path).relative_to(base).parts if base else ()
-            if not any(part.startswith((".", "_")) for part in inner):
+            if not any(part.startswith(_HIDDEN) for part in inner):
                 yield TableFile(distant, _partition(distant.path.split("/")[:-1]))
         return
     found = [path]
     if names_several(place):
-        found = sorted(Path(name) for name in glob.glob(str(path), recursive=True))
+        found = sorted(name for name in map(Path, glob.glob(str(path), recursive=True)) if _is_meant(name, path))
         if not found:
             raise SourceError(f"nothing matches {path}. Check the pattern, and the folder that it starts from.")
     for one in found:
         for file in _walk(one, {_identity(one)}) if one.is_dir() else [one]:
             yield TableFile(file, _partition(file.parts[:-1]))
+
+
+def _is_meant(found: Path, pattern: Path) -> bool:
+    """Whether no folder or file begins with a point or a stroke (`_temporary`), but where the pattern itself spells it out."""
+    spelled = next((at for at, part in enumerate(pattern.parts) if glob.has_magic(part)), 0)
+    *folders, name = found.parts[spelled:] or ("",)
+    hidden = [part for part in folders if part.startswith(_HIDDEN)]
+    return not hidden and (not name.startswith(_HIDDEN) or pattern.name.startswith(_HIDDEN))
 
 
 def _walk(folder: Path, above: set[object]) -> Iterator[Path]:
@@ -84,7 +95,7 @@ def _walk(folder: Path, above: set[object]) -> Iterator[Path]:
         names = sorted(os.listdir(folder))
     for name in names:
         path = folder / name
-        if name.startswith((".", "_")):
+        if name.startswith(_HIDDEN):
             continue
         if path.is_dir():
             identity = _identity(path)

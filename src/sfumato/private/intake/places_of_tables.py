@@ -8,6 +8,7 @@ from typing import Any
 from sfumato.errors import SourceError
 from sfumato.private.intake.places import SUFFIXES, local_path
 from sfumato.private.intake.query import Query, is_database
+from sfumato.public.spelling import did_you_mean
 
 
 def table_places(data: Any, names: Sequence[str]) -> dict[str, Any]:
@@ -32,19 +33,22 @@ def table_places(data: Any, names: Sequence[str]) -> dict[str, Any]:
 def _named(data: Mapping[Any, Any], names: Sequence[str]) -> dict[str, Any]:
     missing = [name for name in names if name not in data]
     if missing:
+        near = did_you_mean(missing[0], [str(name) for name in data])
         raise SourceError(
-            f"the data has no table {missing[0]!r} of the schema. Give one for each of {', '.join(names)}."
+            f"the data has no table {missing[0]!r} of the schema.{near} Give one for each of {', '.join(names)}."
         )
     return {name: data[name] for name in names}
 
 
 def _file_of(folder: Path, name: str) -> Path:
-    """The one file of a table: by its name, whatever its format."""
+    """The one file of a table: by its name, whatever its format; or the folder of that name, with its parts."""
     there = [folder / f"{name}{suffix}" for suffix in SUFFIXES if (folder / f"{name}{suffix}").is_file()]
+    there += [folder / name] if (folder / name).is_dir() else []
     if len(there) != 1:
         found = "several files" if there else "no file"
+        near = "" if there else did_you_mean(name, [path.name.split(".")[0] for path in sorted(folder.iterdir())])
         raise SourceError(
-            f"{folder} has {found} for the table {name!r}. Give one, such as {name}.csv or {name}.parquet."
+            f"{folder} has {found} for the table {name!r}.{near} Give one, such as {name}.csv or {name}.parquet."
         )
     return there[0]
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NoReturn
 
-from sfumato.errors import PrivacyError, SchemaError
+from sfumato.errors import PrivacyError, SchemaError, SourceError
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.histories import HistorySource, person_schema, table_schema
 from sfumato.private.intake.many_files import FilesSource
@@ -115,11 +115,19 @@ def _open_unchanging(data: Any, schema: Schema) -> Source:
 def open_histories(data: Any, schema: Schema) -> HistorySource:
     """A source for every table of a schema, each opened by itself."""
     places = table_places(data, schema.table_names)
-    private_events = {t.name: _open_unchanging(places[t.name], table_schema(t)) for t in schema.tables}
+    private_events = {t.name: _open_table(t.name, places[t.name], table_schema(t)) for t in schema.tables}
     if schema.persons is None:  # everybody whom the one table names is a person
         return HistorySource(private_events[schema.tables[0].name], private_events, schema=schema)
-    private_persons = _open_unchanging(places[schema.persons], person_schema(schema))
+    private_persons = _open_table(schema.persons, places[schema.persons], person_schema(schema))
     return HistorySource(private_persons, private_events, schema=schema)
+
+
+def _open_table(name: str, data: Any, schema: Schema) -> Source:
+    """One of several tables. What is wrong with it is said by its name."""
+    try:
+        return _open_unchanging(data, schema)
+    except SourceError as error:
+        raise SourceError(f"table {name!r}: {error}") from None
 
 
 def opened(data: Any, schema: Schema | str | Path | None) -> Sensitive:
@@ -230,6 +238,7 @@ def open_stretches(sensitive: Sensitive, *, stretches: int, least: int) -> list[
 def require_same_files(sensitive: Sensitive) -> None:
     """Refuse files that came or went since the data was opened."""
     source = _source_of(sensitive)
+    source = source.source if isinstance(source, LimitedSource) else source
     if isinstance(source, FilesSource):
         source.require_same_files()
 

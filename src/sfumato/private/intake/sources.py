@@ -171,7 +171,10 @@ def _open_object(data: Any, schema: Schema) -> Source:
         return ArraySource({column.name: data[:, at] for at, column in enumerate(schema.columns)})
     if isinstance(data, np.ndarray) and data.ndim > 1 and schema.images:
         return ArraySource({"image": data})
-    raise SourceError(f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.")
+    lazy = " Call .collect() on it first." if callable(getattr(data, "collect", None)) else ""
+    raise SourceError(
+        f"data of type {type(data).__name__} is not known. Give a path, a frame, or a dict of arrays.{lazy}"
+    )
 
 
 def _frame_of_cluster(data: Any) -> Source:

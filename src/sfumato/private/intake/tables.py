@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from sfumato.errors import SourceError
 from sfumato.private.intake.messages import withheld
 from sfumato.private.intake.remote import RemotePath
-from sfumato.private.intake.values import Coded, UnreadableTypeError, Values
+from sfumato.private.intake.values import Coded, Values, unreadable
 from sfumato.public.damaged import DAMAGED
 
 
@@ -79,7 +79,7 @@ def _settle(values: Any, rows: slice = slice(None)) -> Values:
     values = values.iloc[rows]  # before pandas 3, a plain slice goes by the labels of a fractional index
     kind = values.dtype
     if isinstance(kind, pd.PeriodDtype | pd.IntervalDtype):
-        raise UnreadableTypeError(kind)
+        raise unreadable(kind)
     if isinstance(kind, pd.CategoricalDtype):
         return Coded(_settle(pd.Series(kind.categories)), values.cat.codes.to_numpy().astype(np.int64))
     if isinstance(kind, pd.DatetimeTZDtype):

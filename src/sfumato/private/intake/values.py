@@ -24,12 +24,14 @@ Values = Any
 
 
 class UnreadableTypeError(SourceError):
-    """A column's type (public structure, not a value) is neither numbers nor texts."""
+    """A column's type (public structure, not a value) is neither numbers nor texts. It travels from workers, as a sentence."""
 
-    def __init__(self, kind: object) -> None:
-        super().__init__(
-            f"values of type {kind} cannot be read as numbers or texts. Split them into columns, or write them as texts."
-        )
+
+def unreadable(kind: object) -> UnreadableTypeError:
+    """The refusal of a type."""
+    return UnreadableTypeError(
+        f"values of type {kind} cannot be read as numbers or texts. Split them into columns, or write them as texts."
+    )
 
 
 @dataclass(frozen=True, repr=False)
@@ -97,7 +99,8 @@ def to_texts(values: Values, *, write: Callable[[Any], Any] = scalars.text_of) -
     if values.dtype.kind in "biuf" and values.dtype.itemsize <= 8 and values.dtype.isnative:
         small = values.astype(np.float32) if values.dtype == np.float16 else values
         codes, distinct = pd.factorize(small)
-        return Coded([write(value) for value in distinct], codes.astype(np.int64))
+        plain = distinct if small.dtype.kind == "f" else distinct.tolist()  # whose types say nothing beyond the values
+        return Coded([write(value) for value in plain], codes.astype(np.int64))
     if values.dtype.kind in "mM":
         codes, distinct = pd.factorize(values.view(np.int64))
         return Coded([write(value) for value in distinct.view(values.dtype)], codes.astype(np.int64))
@@ -138,7 +141,7 @@ def _plain(values: Values) -> Values:
         inside = codes < len(values.dictionary)  # a library of another make may have checked nothing
         return Coded(values.dictionary, np.where(inside, np.maximum(codes, -1), -1))
     if isinstance(values, np.ndarray) and values.dtype.kind in "cV":
-        raise UnreadableTypeError(values.dtype)
+        raise unreadable(values.dtype)
     return values
 
 
@@ -158,7 +161,7 @@ def _numbers_from_arrow(values: Values, parse: scalars.Parser) -> NDArray[np.flo
     elif pa.types.is_null(kind):
         return np.full(len(values), np.nan)
     elif not (pa.types.is_integer(kind) or pa.types.is_floating(kind)):
-        raise UnreadableTypeError(kind)
+        raise unreadable(kind)
     return np.asarray(values.to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
@@ -188,7 +191,7 @@ def _texts_from_arrow(values: Values, write: Callable[[Any], Any]) -> Coded:
         return to_texts(values.to_numpy(zero_copy_only=False), write=write)
     is_exact = pa.types.is_boolean(kind) or pa.types.is_integer(kind) or pa.types.is_decimal(kind)
     if not (_is_text(kind) or is_exact):
-        raise UnreadableTypeError(kind)
+        raise unreadable(kind)
     if pa.types.is_decimal(kind) and kind.bit_width < 128:
         values = values.cast(pa.decimal128(kind.precision, kind.scale))  # Arrow has no dictionaries of short ones
     # Read as bytes: a text that is not valid UTF-8 is repaired, not refused.

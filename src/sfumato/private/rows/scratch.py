@@ -10,8 +10,15 @@ from cryptography.hazmat.primitives.ciphers import Cipher, algorithms, modes
 from numpy.typing import NDArray
 
 from sfumato.errors import SourceError
+from sfumato.private.intake.messages import withheld
 
 _BLOCK = 16  # bytes that AES encrypts at once: arrays begin at whole blocks
+
+
+_NO_ROOM = (
+    "the rows do not fit into memory, and there is no folder where they can be kept encrypted: all that temporary files go to "
+    "are full, or cannot be written to. Free some room, or set TMPDIR to another folder."
+)
 
 
 @dataclass(frozen=True)
@@ -31,7 +38,8 @@ class Scratch:
 
     def __init__(self) -> None:
         """Open a file where temporary files go (TMPDIR)."""
-        self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is open for as long as this object lives
+        with withheld(_NO_ROOM, (OSError,)):
+            self._file = tempfile.TemporaryFile(buffering=0)  # noqa: SIM115 - it is open for as long as this object lives
         self._key, self._end = os.urandom(32), 0
 
     def put(self, private_values: NDArray[Any]) -> Place:

@@ -55,7 +55,8 @@ FALSE, UNKNOWN, TRUE = -1, 0, 1
 Domain = Span | Some
 Domains = Mapping[str, Domain]
 
-NO_NUMBER = Span(math.inf, -math.inf)
+#: Nothing is known of it; it may be missing, too.
+ANY_NUMBER = Span(-math.inf, math.inf, True)
 
 
 def domain_of(variable: Variable) -> Domain:

@@ -1,7 +1,8 @@
 """What a parsed text means: every part with its kind, checked against the columns before any row is there."""
 
 import math
-from collections.abc import Mapping
+import unicodedata
+from collections.abc import Iterator, Mapping
 from datetime import UTC, date, datetime, time, timedelta
 from typing import Any, NoReturn
 
@@ -10,7 +11,7 @@ from lark import Token, Tree
 from sfumato.public.expressions.logic import All, AtLeastOne, Choice, Not
 from sfumato.public.expressions.nodes import FUNCTIONS, Arithmetic, Call, Column, Constant, Node, Number, Word
 from sfumato.public.expressions.relations import Compared, Missing
-from sfumato.public.expressions.syntax import refuse
+from sfumato.public.expressions.syntax import refuse, unquoted
 from sfumato.public.expressions.variables import Variable
 from sfumato.public.spelling import did_you_mean
 
@@ -22,6 +23,9 @@ _SIGNS = {"==": "=", "<>": "!=", "≤": "<=", "≥": ">=", "≠": "!="}
 _TURNED = {"<": ">", "<=": ">=", ">": "<", ">=": "<="}
 _TRUE, _FALSE = frozenset(("true", "yes", "1")), frozenset(("false", "no", "0"))
 _SEVERAL = ("min", "max")
+_NOTHING = frozenset(("null", "none", "nan", "na"))
+#: A longer name is not shown in full.
+_LONG = 60
 
 
 class Reader:
@@ -54,15 +58,13 @@ class Reader:
             return Number(self._finite(token), self._finite(token))
         if token.type == "DATE":
             return self._date(value, token)
-        if token.type == "TEXT":
-            return Word(value[1:-1])
-        name = value if token.type == "NAME" else value[1:-1]
+        if token.type in ("TEXT", "TIME"):
+            return Word(unquoted(value) if token.type == "TEXT" else value)
+        name = value if token.type == "NAME" else unquoted(value)
         if name in self.variables:
             return Column(self.variables[name])
         if token.type == "BACKTICKED":
-            self._refuse(
-                f"there is no column {name!r}.{did_you_mean(name, self.variables)} Backticks are for columns", token
-            )
+            self._refuse(f"there is no column {name!r}.{self._near(name)} Backticks are for columns", token)
         return Word(name)
 
     def _finite(self, token: Token) -> float:
@@ -93,8 +95,17 @@ class Reader:
         return node
 
     def _no_such_column(self, name: str, tree: Tree[Any] | Token) -> NoReturn:
-        near = did_you_mean(name, self.variables) or f" Columns: {', '.join(list(self.variables)[:20])}."
-        self._refuse(f"there is no column {name!r}.{near} Texts need a column beside them", tree)
+        if name in self.variables:
+            self._refuse(f"{name!r} in quotes is a text. Write the column without them, or in backticks", tree)
+        if name.casefold() in _NOTHING:
+            self._refuse(f"nothing equals {name}. Write: is missing", tree)
+        near = self._near(name) or f" Columns: {', '.join(list(self.variables)[:20])}."
+        self._refuse(f"there is no column {_shortened(name)!r}.{near} Texts need a column beside them", tree)
+
+    def _near(self, name: str) -> str:
+        near = did_you_mean(name, self.variables)
+        is_foreign = near and name.isascii() != near.isascii()
+        return near + " Some of its characters only look alike." if is_foreign or _looks_like(name, near) else near
 
     def _arithmetic(self, tree: Tree[Any], parts: list[Any], depth: int) -> Node:
         left, sign, right = parts
@@ -104,14 +115,26 @@ class Reader:
             self._refuse("dates have differences, in days, and days can be added to them. Nothing else", tree)
         if sign == "**" and not (isinstance(y, Number) and abs(y.value) <= MOST_POWER):
             self._refuse(f"an exponent must be a plain number from -{MOST_POWER:g} to {MOST_POWER:g}", right)
-        return _folded(Arithmetic(sign, x, y))
+        return self._folded(Arithmetic(sign, x, y), tree)
 
     def _signed(self, tree: Tree[Any], parts: list[Any], depth: int) -> Node:
         sign, part = parts
         node = self._amount(part, depth)
         if node.kind == "date":
             self._refuse("a date has no sign", tree)
-        return node if sign == "+" else _folded(Arithmetic("-", Number(0.0, 0.0), node))
+        return node if sign == "+" else self._folded(Arithmetic("-", Number(0.0, 0.0), node), tree)
+
+    def _folded(self, node: Node, tree: Tree[Any]) -> Node:
+        """Numbers alone are one number, so that -1 is a constant."""
+        divisor = node.right if isinstance(node, Arithmetic) and node.sign == "/" else None
+        if isinstance(divisor, Number) and divisor.value == 0:
+            self._refuse("this divides by zero in every row", tree)
+        if not all(isinstance(part, Number) and part.kind == "number" for part in node.parts):
+            return node
+        value = float(node.of({}, 1)[0])
+        if not math.isfinite(value):
+            self._refuse("this is no finite number", tree)
+        return Number(value, value)
 
     def _call(self, tree: Tree[Any], parts: list[Any], depth: int) -> Node:
         name, *arguments = parts
@@ -149,6 +172,9 @@ class Reader:
             self._no_such_column(x.value, left)
         if x.kind != y.kind:
             self._refuse(f"a {_spoken(x)} cannot be compared with a {_spoken(y)}", tree)
+        if isinstance(x, Column) and isinstance(y, Number) and sign in ("=", "!=") and y.value in x.variable.codes:
+            what = f"{y.value:g} is a special code of {x.variable.name!r}, which has the place of a missing value"
+            self._refuse(f"{what}. Write: is missing", tree)
         if x.kind == "truth" and sign not in ("=", "!="):
             self._refuse("true and false have no order. Use = or !=", tree)
         if x.kind == "text" and sign not in ("=", "!=") and not _have_order(x, y):
@@ -159,20 +185,39 @@ class Reader:
         """A constant as the other side needs it: a word as a date or a truth, a number as a word."""
         if isinstance(y, Number) and isinstance(x, Column) and x.kind in ("text", "truth") and isinstance(place, Token):
             y = Word(str(place))
+        if isinstance(x, Column) and isinstance(y, Choice) and x.kind == y.kind == "text":
+            for word in _words_chosen(y):
+                self._known_word(x, word, place)
         if not isinstance(y, Word):
             return y
         if x.kind == "date":
             return self._date(y.value, place)
         if x.kind == "truth":
             return self._truth(x, y, place)
-        if x.kind == "text" and isinstance(x, Column | Choice) and y.value not in x.words:
+        if x.kind == "text" and isinstance(x, Column | Choice):
+            self._known_word(x, y, place)
+        if x.kind == "number":
+            return self._clock(x, y, place)
+        return y
+
+    def _clock(self, x: Node, y: Word, place: Any) -> Number:
+        """A time of a day, beside a column of such."""
+        read = x.variable.number_of_text if isinstance(x, Column) else None
+        if read is None and isinstance(place, Token) and place.type == "TIME":
+            self._refuse("a time of a day goes with a column of type time alone", place)
+        if read is None:
+            self._no_such_column(y.value, place)
+        number = read(y.value)
+        if math.isnan(number):
+            self._refuse(f"{y.value!r} is no time of a day. Write it as 06:30", place)
+        return Number(number, number)
+
+    def _known_word(self, x: Column | Choice, y: Word, place: Any) -> None:
+        if y.value not in x.words:
             near = did_you_mean(y.value, x.words)
             known = ", ".join(map(repr, x.words[:10])) + (", ..." if len(x.words) > 10 else "")
             what = f"column {x.variable.name!r}" if isinstance(x, Column) else "it"
             self._refuse(f"{what} cannot be {y.value!r}.{near} It holds {known}", place)
-        if x.kind == "number":
-            self._no_such_column(y.value, place)
-        return y
 
     def _truth(self, x: Node, y: Word, place: Any) -> Constant:
         variable = x.variable if isinstance(x, Column) else Variable("", "truth")
@@ -232,13 +277,21 @@ class Reader:
         return Choice(condition, then, otherwise)
 
 
-def _folded(node: Node) -> Node:
-    """Numbers alone are one number, so that -1 is a constant."""
-    if all(isinstance(part, Number) and part.kind == "number" for part in node.parts):
-        value = float(node.of({}, 1)[0])
-        if math.isfinite(value):
-            return Number(value, value)
-    return node
+def _words_chosen(node: Node) -> Iterator[Word]:
+    """The plain words that a choice may give."""
+    if isinstance(node, Choice):
+        yield from (*_words_chosen(node.then), *_words_chosen(node.otherwise))
+    elif isinstance(node, Word):
+        yield node
+
+
+def _shortened(name: str) -> str:
+    return name if len(name) <= _LONG else name[:_LONG] + "..."
+
+
+def _looks_like(name: str, near: str) -> bool:
+    """Whether a column is what was written, but for how its characters are made up."""
+    return bool(near) and unicodedata.normalize("NFKC", name) in unicodedata.normalize("NFKC", near)
 
 
 def _spoken(node: Node) -> str:

@@ -4,7 +4,16 @@ import math
 
 from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Domains, Some, Span, as_some, joined, met
 from sfumato.public.expressions.logic import All, AtLeastOne, Choice, Not
-from sfumato.public.expressions.nodes import SECONDS_OF_DAY, Arithmetic, Column, Constant, Node, Number, span_of
+from sfumato.public.expressions.nodes import (
+    SECONDS_OF_DAY,
+    Arithmetic,
+    Column,
+    Constant,
+    Node,
+    Number,
+    span_of,
+    truths_of,
+)
 from sfumato.public.expressions.relations import COMPARED, Compared, Listed, Missing
 
 NEGATED = {"<": ">=", "<=": ">", ">": "<=", ">=": "<", "=": "!=", "!=": "="}
@@ -91,9 +100,7 @@ def _where_missing(part: Node, domains: Domains, holds: bool) -> Domains | None:
 
 
 def _where_compared(node: Compared, domains: Domains, sign: str, *, or_unknown: bool) -> Domains | None:
-    if or_unknown and any(
-        isinstance(part, Column) and _may_lack(domains[part.variable.name], part) for part in node.walk()
-    ):
+    if or_unknown and UNKNOWN in truths_of(node, domains):
         return domains
     left, right = node.left.over(domains), node.right.over(domains)
     if isinstance(left, Span) and isinstance(right, Span):
@@ -107,10 +114,6 @@ def _where_compared(node: Compared, domains: Domains, sign: str, *, or_unknown: 
         left = span_of(node.left, first)
         return _back(node.right, _reach(_TURNED.get(sign, sign), left.low, left.high), first)
     return _where_words(node, sign, as_some(left), as_some(right), domains)
-
-
-def _may_lack(domain: Domain, column: Column) -> bool:
-    return UNKNOWN in domain.places if isinstance(domain, Some) and column.kind == "truth" else domain.missing
 
 
 def _reach(sign: str, low: float, high: float) -> Span:

@@ -8,14 +8,25 @@ import itertools
 import math
 import operator
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.public.expressions.domains import FALSE, TRUE, UNKNOWN, Domain, Domains, Some, Span, as_some, as_span
+from sfumato.public.expressions.domains import (
+    ANY_NUMBER,
+    FALSE,
+    TRUE,
+    UNKNOWN,
+    Domain,
+    Domains,
+    Some,
+    Span,
+    as_some,
+    as_span,
+)
 from sfumato.public.expressions.variables import Kind, Variable
 
 Rows = Mapping[str, NDArray[Any]]
@@ -206,21 +217,26 @@ class Arithmetic(Node):
         x, y = span_of(self.left, domains), span_of(self.right, domains)
         missing = x.missing or y.missing
         if self.sign == "/" and y.low <= 0 <= y.high:
-            return Span(-math.inf, math.inf, True)
+            return ANY_NUMBER
+        if self.sign == "**" and x.low <= 0 <= x.high and y.low < 0:
+            return ANY_NUMBER
         ends = [_end(self._scaled, a, b) for a, b in itertools.product((x.low, x.high), (y.low, y.high))]
         if self.sign == "**" and x.low < 0 < x.high:
-            if y.low < 0:
-                return Span(-math.inf, math.inf, True)
             ends.append(0.0)
         if self.sign == "**" and x.low < 0 and not y.low.is_integer():
-            return Span(min(0.0, *ends), max(0.0, *ends), True)
-        return Span(min(ends), max(ends), missing)
+            ends, missing = [0.0, *ends], True
+        return _within(ends, missing)
 
 
 def _end(function: Callable[..., float], *ends: float) -> float:
     with np.errstate(all="ignore"):
         value = float(function(*map(np.float64, ends))) if all(map(math.isfinite, ends)) else math.inf
     return 0.0 if math.isnan(value) else value
+
+
+def _within(ends: Sequence[float], missing: bool) -> Span:
+    """From the least to the greatest. What can grow beyond all numbers is missing there, and may be any number elsewhere."""
+    return Span(min(ends), max(ends), missing) if all(map(math.isfinite, ends)) else ANY_NUMBER
 
 
 def span_of(node: Node, domains: Domains) -> Span:
@@ -256,10 +272,9 @@ class Call(Node):
         if self.name == "abs":
             low, high = spans[0].low, spans[0].high
             least = 0.0 if low <= 0 <= high else min(abs(low), abs(high))
-            return Span(least, max(abs(low), abs(high)), missing)
+            return _within([least, max(abs(low), abs(high))], missing)
         function = FUNCTIONS[self.name]
-        low, high = (_end(function, *(getattr(span, side) for span in spans)) for side in ("low", "high"))
-        return Span(low, high, missing)
+        return _within([_end(function, *(getattr(s, side) for s in spans)) for side in ("low", "high")], missing)
 
 
 def truths_of(node: Node, domains: Domains) -> frozenset[int]:

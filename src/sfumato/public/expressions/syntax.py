@@ -10,6 +10,8 @@ from sfumato.errors import SchemaError
 
 #: The longest text, in characters. Nobody reads a longer one.
 MOST_CHARACTERS = 2_000
+#: Around the name of a column that is no plain word.
+BACKTICK = "`"
 
 _GRAMMAR = r"""
 ?start: expr
@@ -33,7 +35,7 @@ set: "(" sum ("," sum)* ","? ")" | "[" sum ("," sum)* ","? "]"
 ?signed: power | ADDED signed      -> signed
 ?power: atom | atom POWER signed   -> arithmetic
 ?atom: "(" expr ")" | NAME "(" expr ("," expr)* ")" -> call
-    | NUMBER | DATE | TEXT | QUOTED | BACKTICKED | NAME
+    | NUMBER | DATE | TIME | TEXT | QUOTED | BACKTICKED | NAME
 
 IF.2: /if(?!\w)/i
 THEN.2: /then(?!\w)/i
@@ -43,16 +45,17 @@ OR.2: /or(?!\w)/i
 NOT.2: /not(?!\w)/i
 IN.2: /in(?!\w)/i
 IS.2: /is(?!\w)/i
-MISSING.2: /missing(?!\w)/i
+MISSING.2: /(missing|null)(?!\w)/i
 COMPARED: "<=" | ">=" | "==" | "!=" | "<>" | "≤" | "≥" | "≠" | "<" | ">" | "="
 POWER: "**" | "^"
 ADDED: "+" | "-"
 SCALED: "*" | "/"
 DATE.3: /\d{4}-\d{2}-\d{2}([T ]\d{2}:\d{2}(:\d{2})?)?/
+TIME.3: /\d{1,2}:\d{2}(:\d{2})?(?![\w:])/
 NUMBER.2: /(\d+(_\d+)*\.?\d*|\.\d+)([eE][+-]?\d+)?(?!\w)/
-TEXT: /'[^'\n]*'/
-QUOTED: /"[^"\n]*"/
-BACKTICKED: /`[^`\n]+`/
+TEXT: /'([^'\n]|'')*'/
+QUOTED: /"([^"\n]|"")*"/
+BACKTICKED: /`([^`\n]|``)+`/
 NAME: /[^\W\d]\w*(\.\w+)*/
 %ignore /\s+/
 """
@@ -63,8 +66,24 @@ def _parser() -> Lark:
     return Lark(_GRAMMAR, parser="lalr", propagate_positions=True, maybe_placeholders=False)
 
 
+def quoted(text: str, mark: str = "'") -> str:
+    """A text as one writes it: a mark within it stands twice.
+
+    >>> quoted("o'hare")
+    "'o''hare'"
+    """
+    return mark + text.replace(mark, 2 * mark) + mark
+
+
+def unquoted(written: str) -> str:
+    """The text that was written within marks."""
+    return written[1:-1].replace(2 * written[0], written[0])
+
+
 def parsed(text: str) -> Tree[Any] | Token:
     """The tree of a text, or a sentence that shows where it goes wrong."""
+    if not isinstance(text, str):
+        raise SchemaError(f"an expression is a text such as 'age >= 65', and this is of type {type(text).__name__}.")
     if len(text) > MOST_CHARACTERS:
         raise SchemaError(
             f"an expression has {len(text):,} characters, and {MOST_CHARACTERS:,} are the most. Write several shorter ones."

@@ -1,5 +1,6 @@
 """What an expression may speak of: names, each with its kind and with the values that it can hold."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -12,7 +13,9 @@ class Variable:
     """A column as an expression sees it.
 
     Rows hold numbers and dates as float64 (NaN: missing), words as the place in `words` (`len(words)`: missing), and a truth
-    as 0 or 1 (2: missing). `is_ordered` words can be compared with <. `true_words` and `false_words` stand for a truth.
+    as 0 or 1 (2: missing). `is_ordered` words can be compared with <. `true_words` and `false_words` stand for a truth, and
+    `codes` are numbers that stand for something missing. `number_of_text` reads what stands for a number and is written as
+    a text, such as 06:30; NaN where it is none.
     """
 
     name: str
@@ -25,3 +28,5 @@ class Variable:
     missing: bool = False
     true_words: frozenset[str] = field(default_factory=frozenset)
     false_words: frozenset[str] = field(default_factory=frozenset)
+    number_of_text: Callable[[str], float] | None = None
+    codes: frozenset[float] = field(default_factory=frozenset)

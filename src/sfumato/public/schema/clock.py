@@ -30,6 +30,16 @@ def seconds_of(text: str) -> float:
     return float(hour * 3_600 + minute * 60 + second) if hour < 24 and minute < 60 and second < 60 else float("nan")
 
 
+def number_on_the_clock(text: str, *, low: float) -> float:
+    """A written time as rows hold it: one before the lower bound is on the next day.
+
+    >>> number_on_the_clock("23:00", low=22 * 3600) / 3600, number_on_the_clock("01:00", low=22 * 3600) / 3600
+    (23.0, 25.0)
+    """
+    seconds = seconds_of(text)
+    return seconds + DAY if seconds < low else seconds
+
+
 def has_seconds(text: str) -> bool:
     """Whether a time is written with its seconds.
 
@@ -75,6 +85,5 @@ def clock_texts(encoded: NDArray[np.float64], *, seconds: bool) -> "pd.Series[An
 def clock_numbers(texts: "pd.Series[Any]", *, low: float) -> NDArray[np.float64]:
     """Written times as encoded rows hold them: from the lower bound on, so that one after midnight may be beyond a day."""
     codes, different = pd.factorize(texts)
-    known = np.array([*(seconds_of(str(text)) for text in different), np.nan])
-    numbers = known[codes]
-    return np.where(numbers < low, numbers + DAY, numbers)
+    known = np.array([*(number_on_the_clock(str(text), low=low) for text in different), np.nan])
+    return np.asarray(known[codes])

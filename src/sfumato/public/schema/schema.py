@@ -25,6 +25,7 @@ from sfumato.public.schema.tables import EventTable, Slot, flat_tables, slots_of
 from sfumato.public.schema.toml_text import Declared, from_toml, read_schema_file, to_toml
 from sfumato.public.schema.variables import variables_of
 from sfumato.public.schema.whole import contradictions
+from sfumato.public.spelling import did_you_mean
 
 __all__ = ["CODED_KINDS", "KINDS", "NUMBER_KINDS", "Batch", "Column", "Kind", "Schema", "schema_of", "sketch"]
 
@@ -96,7 +97,8 @@ class Schema:
     def __getitem__(self, name: str) -> Column:
         if (column := self._by_name.get(name)) is not None:
             return column
-        raise SchemaError(f"the schema has no column {name!r}. Columns: {', '.join(self._by_name)}.")
+        listed = ", ".join(list(self._by_name)[:20]) + (", ..." if len(self._by_name) > 20 else "")
+        raise SchemaError(f"the schema has no column {name!r}.{did_you_mean(name, self._by_name)} Columns: {listed}.")
 
     @cached_property
     def _by_name(self) -> dict[str, Column]:

@@ -35,6 +35,7 @@ class EventTable:
         last: Sorts after which nothing happens any more.
         parent: The table that it hangs on, where that is not the table of persons.
         own_key: The column that names its own rows, where others hang on them.
+        person_key: The column that names the person as well, where rows of the parent have keys that other persons' rows have too.
     """
 
     name: str
@@ -46,6 +47,7 @@ class EventTable:
     last: tuple[str, ...] = ()
     parent: str | None = None
     own_key: str | None = None
+    person_key: str | None = None
 
     def __post_init__(self) -> None:
         for fault in event_faults(self):
@@ -78,11 +80,16 @@ class EventTable:
         """The columns that name rows: its own, and that of whom it hangs on."""
         return (self.key,) if self.own_key is None else (self.own_key, self.key)
 
+    @property
+    def read_keys(self) -> tuple[str, ...]:
+        """The same in the data, where a row may name its person too. A release needs no such column: its keys are all different."""
+        return self.keys if self.person_key is None else (*self.keys, self.person_key)
+
     def to_json(self) -> dict[str, Any]:
         """Plain values, the same for the same table."""
         columns = [column.to_json() for column in self.columns]
         plain = {"name": self.name, "key": self.key, "max_rows": self.max_rows, "order": self.order, "kind": self.kind}
-        deeper = {"parent": self.parent, "own_key": self.own_key}
+        deeper = {"parent": self.parent, "own_key": self.own_key, "person_key": self.person_key}
         there = {name: value for name, value in deeper.items() if value is not None}
         return {**plain, "last": list(self.last), "columns": columns, **there}
 
@@ -108,7 +115,7 @@ def flat_tables(tables: Sequence[EventTable]) -> tuple[EventTable, ...]:
         columns = [_since(column, table, above) for column in table.columns]
         columns += [count_column(other) for other in tables if other.parent == table.name]
         order = table.order if above is None else None
-        deep = {"parent": None, "own_key": None, "max_rows": places[table.name]}
+        deep = {"parent": None, "own_key": None, "person_key": None, "max_rows": places[table.name]}
         flat.append(replace(table, columns=tuple(columns), order=order, **deep))  # type: ignore[arg-type]
     return tuple(flat)
 
@@ -147,7 +154,7 @@ def slots_of(columns: Sequence[Column], tables: Sequence[EventTable]) -> Iterato
 def event_faults(table: EventTable) -> Iterator[str]:
     """What is wrong with one table of events."""
     what, names = f"table {table.name!r}", [column.name for column in table.columns]
-    if not _FILE_NAME.fullmatch(table.name) or any(map(hidden_character, table.keys)):
+    if not _FILE_NAME.fullmatch(table.name) or any(map(hidden_character, table.read_keys)):
         yield f"{what}: its name becomes that of a file, so it may have letters, digits, _ and - alone. Rename it."
     if type(table.max_rows) is not int or not 1 <= table.max_rows <= MOST_EVENTS:
         yield f"{what}: max_rows = {table.max_rows!r} must be a whole number from 1 to {MOST_EVENTS}."
@@ -157,7 +164,11 @@ def event_faults(table: EventTable) -> Iterator[str]:
         yield f"{what} names a column twice. Declare each column once."
     if table.own_key == table.key:
         yield f"{what}: column {table.key!r} cannot name both its own rows and those that they hang on. Give two columns."
-    for key in table.keys:
+    if table.person_key in table.keys:
+        yield f"{what}: column {table.person_key!r} cannot name both a row and the person. Give two columns."
+    if table.person_key is not None and table.parent is None:
+        yield f"{what} hangs on the persons, whom parent_key names. Remove person_key, or name the table of events that it hangs on."
+    for key in table.read_keys:
         if key in names:
             yield f"{what}: column {key!r} identifies a person, so it cannot be released. Remove it from its columns."
     for column in table.columns:
@@ -174,6 +185,8 @@ def event_faults(table: EventTable) -> Iterator[str]:
     if table.kind is not None and not is_kind:
         near = did_you_mean(table.kind, names)
         yield f"{what}: kind = {table.kind!r} must name one of its columns, with categories.{near}"
+    if is_kind and table.kind is not None and set(by_name[table.kind].categories) <= set(table.last):
+        yield f"{what}: after every sort nothing happens any more, by last. Then a person has one row: max_rows = 1, and no last."
     for category in table.last:
         if not is_kind or table.kind is None or category not in by_name[table.kind].categories:
             yield f"{what}: last = {category!r} must be a category of its kind. Name the column with kind = ..., or remove it."
@@ -194,7 +207,7 @@ def table_faults(
         sentence = "a table of events alone has one key and no other table. Declare the table of persons, with its key."
         yield Fault(("tables", tables[0].name), sentence)
     names = [persons or "", *(table.name for table in tables)]
-    if len(set(names)) != len(names):
+    if len({name.lower() for name in names}) != len(names):  # not all systems tell a file from one in other letters
         yield Fault(("tables",), "two tables have the same name. Give each its own.")
     yield from _faults_of_levels(tables)
     if any(column.kind == "image" for column in columns):

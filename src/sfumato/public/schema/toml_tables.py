@@ -1,7 +1,6 @@
 """How several tables are written in schema.toml: the table of persons, and those that hang on it."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +11,7 @@ from sfumato.public.schema.tables import EventTable, parent_fault
 from sfumato.public.schema.toml_columns import column_entries, list_of, note_unknown_keys, quoted, read_column
 
 _OF_PERSONS = ("key", "columns")
-_OF_EVENTS = ("key", "parent", "parent_key", "max_rows", "order", "kind", "last", "columns")
+_OF_EVENTS = ("key", "parent", "parent_key", "person_key", "max_rows", "order", "kind", "last", "columns")
 
 
 def read_tables(
@@ -38,19 +37,19 @@ def read_tables(
         with faults.at("tables", name, "key"):
             keys[name] = named(body, "key")
     if len(bodies) == 1 and "max_rows" in bodies[first]:
-        alone = _events(first, bodies[first], keys, faults, folder, lookups)
+        alone = _events(first, bodies[first], keys, faults, folder, lookups, persons=None)
         return None, keys.get(first), {}, () if alone is None else (alone,)
     note_unknown_keys(bodies[first], _OF_PERSONS, faults, "tables", first, what=f"table {first!r}, of persons,")
     if len(bodies) == 1:
         sentence = "one table alone needs no [tables]. Declare its columns under [columns.NAME], or max_rows of events."
         faults.add(sentence, "tables", first)
     events = [
-        _events(name, bodies[name], keys, faults, folder, lookups) for name in _from_above(parents) if name != first
+        _events(name, bodies[name], keys, faults, folder, lookups, persons=first)
+        for name in _from_above(parents)
+        if name != first
     ]
     columns = bodies[first].get("columns", {})
-    read = tuple(
-        replace(event, parent=None if event.parent == first else event.parent) for event in events if event is not None
-    )
+    read = tuple(event for event in events if event is not None)
     return first, keys.get(first), columns if isinstance(columns, dict) else {}, read
 
 
@@ -80,6 +79,8 @@ def _events(
     faults: Faults,
     folder: Path | None,
     lookups: Lookups,
+    *,
+    persons: str | None,
 ) -> EventTable | None:
     """A table of events, or None where it has faults, which are noted. Alone, its key is that of the person."""
     n_faults, within = len(faults.entries), ("tables", name, "columns")
@@ -95,7 +96,7 @@ def _events(
         faults.add(f"table {name!r}: last must be a list of texts.", "tables", name, "last")
     table = None
     with faults.at("tables", name):
-        words = {word: named(body, word) for word in ("order", "kind", "parent_key")}
+        words = {word: named(body, word) for word in ("order", "kind", "parent_key", "person_key")}
         own = keys.get(name)
         if len(faults.entries) == n_faults:
             table = EventTable(
@@ -106,8 +107,9 @@ def _events(
                 order=words["order"],
                 kind=words["kind"],
                 last=tuple(last),
-                parent=parent,
+                parent=None if parent == persons else parent,
                 own_key=None if parent is None else own,
+                person_key=words["person_key"],
             )
     return table
 
@@ -127,7 +129,8 @@ def event_sections(
     section = f"tables.{quoted(table.name)}"
     above = table.parent or persons
     given = {"key": table.key if above is None else table.own_key, "parent": above}
-    given |= {"parent_key": None if above is None else table.key, "order": table.order, "kind": table.kind}
+    given |= {"parent_key": None if above is None else table.key, "person_key": table.person_key}
+    given |= {"order": table.order, "kind": table.kind}
     texts = {key: "" if value is None else quoted(value) for key, value in given.items()}
     yield section, {**texts, "last": list_of(table.last), "max_rows": str(table.max_rows)}
     for column in table.columns:

@@ -55,6 +55,8 @@ class Declared(NamedTuple):
 
 def read_schema_file(path: str | Path) -> str:
     """The text of a schema file."""
+    if "\n" in str(path):
+        raise SchemaError("the path of a schema file is in one line. If this is its text, give sf.Schema.parse(text).")
     try:
         if Path(path).stat().st_size > MOST_BYTES:
             raise SchemaError(
@@ -63,7 +65,9 @@ def read_schema_file(path: str | Path) -> str:
             )
         return Path(path).read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise SchemaError(f"there is no schema file {path}. Make one with: sfumato schema DATA > schema.toml") from None
+        raise SchemaError(
+            f"there is no schema file {path}. Make one with: sfumato schema DATA --out schema.toml"
+        ) from None
     except (OSError, UnicodeDecodeError) as error:
         raise SchemaError(
             f"the schema file {path} cannot be read ({type(error).__name__}). Is it a text in UTF-8?"

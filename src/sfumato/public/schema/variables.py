@@ -1,8 +1,10 @@
 """Columns as expressions see them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from sfumato.public.expressions.variables import Kind, Variable
+from sfumato.public.schema.clock import number_on_the_clock
 from sfumato.public.schema.column import Column, plain_word
 
 _KINDS: dict[str, Kind] = {
@@ -24,7 +26,13 @@ def variables_of(columns: Sequence[Column]) -> dict[str, Variable]:
             missing=column.missing,
             true_words=frozenset(map(plain_word, column.true_words)),
             false_words=frozenset(map(plain_word, column.false_words)),
+            number_of_text=_reader(column),
+            codes=frozenset(column.special),
         )
         for column in columns
         if column.kind != "image"
     }
+
+
+def _reader(column: Column) -> Callable[[str], float] | None:
+    return partial(number_on_the_clock, low=column.low) if column.kind == "time" else None

@@ -37,8 +37,13 @@ def contradictions(
     if len(set(names)) != len(names):
         yield Fault(("columns",), "the schema names a column twice. Declare each column once.")
     if target is not None and target not in names:
-        listed = ", ".join(names[:20])
-        sentence = f"target {target!r} is not a column of the schema.{did_you_mean(target, names)} Columns: {listed}."
+        listed = ", ".join(names[:20]) or "none"
+        events = next((table.name for table in tables if target in {column.name for column in table.columns}), None)
+        of_events = f" It is one of {events!r}, and a target is a column of the persons."
+        near = did_you_mean(target, names) if events is None else of_events
+        sentence = (
+            f"target {target!r} is not a column of the {'persons' if tables else 'schema'}.{near} Columns: {listed}."
+        )
         yield Fault(("dataset", "target"), sentence)
     if rows is not None and rows < 1:
         sentence = f"rows = {rows} must be at least 1. It is the public, approximate size of the data."

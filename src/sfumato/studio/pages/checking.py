@@ -47,11 +47,11 @@ async def follow(request: Request, here: Here, project: Of, job_id: str) -> Resp
     """How far a job is. When it is over, the page is loaded anew."""
     job = _job(here, project, job_id)
     progress = here.jobs.progress(job)
-    answer = page(request, "_progress.html", project=project, job=job, progress=progress)
+    answer = page(request, "_progress.html", project=project, job=job, progress=progress, after=_page_after(job))
     if progress.is_over:
-        after = (
-            "result" if job.kind in ("verify",) or (progress.state == "done" and job.kind == "release") else job.kind
-        )
+        after = _page_after(job)
+        if job.kind == "release" and progress.state == "done":
+            after = "result"
         answer.headers["hx-redirect"] = f"/p/{project.id}/{after}"
     return answer
 
@@ -61,7 +61,12 @@ async def cancel(here: Here, project: Of, job_id: str, form: Form) -> Response:
     """Ask a job to end."""
     job = _job(here, project, job_id)
     here.jobs.cancel(job)
-    return RedirectResponse(f"/p/{project.id}/{'result' if job.kind == 'verify' else job.kind}", status_code=303)
+    return RedirectResponse(f"/p/{project.id}/{_page_after(job)}", status_code=303)
+
+
+def _page_after(job: Job) -> str:
+    """The page that shows such jobs."""
+    return "result" if job.kind in ("verify", "sample") else job.kind
 
 
 def _job(here: Studio, project: Project, job_id: str) -> Job:
@@ -74,6 +79,7 @@ def _job(here: Studio, project: Project, job_id: str) -> Job:
 def _page(request: Request, here: Studio, project: Project, *, error: str = "", status: int = 200) -> Response:
     job = here.jobs.latest(project.id, "check")
     progress = None if job is None else here.jobs.progress(job)
+    places = {one["name"]: at for at, one in enumerate(here.projects.schema(project)["columns"])}
     is_stale = job is not None and (job.facts or {}).get("version") != project.version
     return page(
         request,
@@ -84,5 +90,6 @@ def _page(request: Request, here: Studio, project: Project, *, error: str = "", 
         job=job,
         progress=progress,
         stale=is_stale,
+        places=places,
         error=error,
     )

@@ -4,11 +4,12 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from fastapi import APIRouter
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
 from sfumato.errors import SfumatoError, SourceError
-from sfumato.studio import engine
+from sfumato.studio import editing, engine
 from sfumato.studio.context import Form, Here, Of, Studio, texts
 from sfumato.studio.projects import Project
 from sfumato.studio.rendering import page
@@ -23,14 +24,14 @@ _POSTGRES = ("postgresql://", "postgres://")
 @router.get("/p/{project_id}/data")
 async def show(request: Request, here: Here, project: Of) -> Response:
     """What is chosen, and what can be."""
-    return _page(request, here, project, {})
+    return await _page(request, here, project, {})
 
 
 @router.post("/p/{project_id}/browse")
 async def browse(request: Request, here: Here, project: Of, form: Form) -> Response:
     """What a folder holds. It is asked for by a form, so that no path stands in an address."""
     try:
-        listing = here.folders.listing(texts(form).get("folder", ""))
+        listing = await run_in_threadpool(here.folders.listing, texts(form).get("folder", ""))
     except SourceError as error:
         return page(request, "_refused.html", reason=str(error), status=422)
     return page(request, "_listing.html", listing=listing, project=project)
@@ -42,9 +43,13 @@ async def choose(request: Request, here: Here, project: Of, form: Form) -> Respo
     given = texts(form)
     try:
         source = _source(here, given)
-        drafted = await here.worker.ask(engine.draft, source, given.get("header") == "yes")
+        if given.get("schema", "").strip():
+            text = await here.worker.ask(engine.imported, str(here.folders.inside(given["schema"])))
+            drafted = {**editing.from_toml(text), "shown": "its schema.toml"}
+        else:
+            drafted = await here.worker.ask(engine.draft, source, given.get("header") == "yes")
     except SfumatoError as error:
-        return _page(request, here, project, given, error=str(error), status=422)
+        return await _page(request, here, project, given, error=str(error), status=422)
     source["shown"] = drafted.pop("shown")
     return _take(here, project, source, drafted)
 
@@ -58,8 +63,7 @@ async def demo(here: Here, project: Of, form: Form) -> Response:
 
 
 def _take(here: Studio, project: Project, source: dict[str, Any], drafted: dict[str, Any]) -> Response:
-    project.source = source
-    here.projects.change(project, drafted, seen=None)
+    here.projects.change(project, drafted, seen=None, source=source)
     return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
 
 
@@ -83,14 +87,16 @@ def _source(here: Studio, given: dict[str, str]) -> dict[str, Any]:
     path = here.folders.inside(place.removeprefix("sqlite:///").removeprefix("duckdb:///"))
     if not path.exists():
         raise SourceError(mark("there is no such file or folder. Choose one from the list, or correct the path."))
+    if not path.is_dir() and not path.is_file():
+        raise SourceError(mark("this is neither a file nor a folder, but a pipe or a device. Choose another one."))
     kind = "folder" if path.is_dir() else "database" if table or sql else "file"
     return {"kind": kind, "place": str(path), "table": table, "sql": sql}
 
 
-def _page(
+async def _page(
     request: Request, here: Studio, project: Project, given: dict[str, str], *, error: str = "", status: int = 200
 ) -> Response:
-    listing = here.folders.listing("")
+    listing = await run_in_threadpool(here.folders.listing, "")
     roots = [str(root) for root in here.folders.roots]
     return page(
         request,

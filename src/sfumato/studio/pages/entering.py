@@ -22,7 +22,12 @@ async def enter(request: Request, here: Here, token: str = "") -> Response:
         return await refusal(request.scope, 403, "session")
     answer = page(request, "enter.html")
     answer.set_cookie(
-        request.app.state.cookie, cookie, max_age=int(SESSION_SECONDS), httponly=True, samesite="strict", path="/"
+        request.app.state.cookie,
+        cookie,
+        max_age=int(SESSION_SECONDS),
+        httponly=True,
+        samesite="strict",
+        path=here.gate.base,
     )
     return answer
 
@@ -30,7 +35,9 @@ async def enter(request: Request, here: Here, token: str = "") -> Response:
 @router.get("/")
 async def home(request: Request, here: Here) -> Response:
     """All projects."""
-    return page(request, "home.html", projects=here.projects.all(), roots=here.folders.roots)
+    return page(
+        request, "home.html", projects=here.projects.all(), damaged=here.projects.damaged(), roots=here.folders.roots
+    )
 
 
 @router.post("/language")

@@ -46,8 +46,7 @@ async def plan(request: Request, here: Here, project: Of, form: Form) -> Respons
         return page(
             request, "_plan.html", status=422, project=project, planned=None, errors=errors, error="", words=None
         )
-    project.chosen |= chosen
-    here.projects.save(project)
+    here.projects.keep(project, **chosen)
     planned, error = await planned_for(here, project)
     words = in_words(chosen["epsilon"])
     return page(
@@ -99,6 +98,8 @@ def read_chosen(given: dict[str, str]) -> tuple[dict[str, Any], dict[str, str]]:
             "delta is a small number between 0 and 1, such as 1e-6. Leave it empty for the usual one."
         )
     chosen["delta"] = delta
+    chosen["score"] = given.get("score") == "yes"
+    chosen["score"] = given.get("score") == "yes"
     return chosen, errors
 
 

@@ -5,6 +5,7 @@ from typing import Any
 
 from fastapi import APIRouter, HTTPException
 from starlette.concurrency import run_in_threadpool
+from starlette.datastructures import UploadFile
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 
@@ -18,13 +19,13 @@ from sfumato.studio.rendering import page
 from sfumato.studio.texts import mark
 
 router = APIRouter()
-_KIND = "receive"
+_KIND, _LISTED = "receive", 50
 
 
 @router.get("/receive")
-async def show(request: Request) -> Response:
+async def show(request: Request, here: Here) -> Response:
     """Where to put it."""
-    return page(request, "receive.html", error="", given={})
+    return _page(request, here)
 
 
 @router.post(UPLOAD_PATH)
@@ -38,9 +39,11 @@ async def upload(request: Request, here: Here, form: Form) -> Response:
             named = [(file.filename or "", file.file) for file in files]
             identity = await run_in_threadpool(here.received.from_files, named)
         folder = here.received.get(identity)
-        job = here.jobs.start(_KIND, ["verify", str(folder)], facts={"received": identity})
+        job = here.jobs.start(
+            _KIND, ["verify", str(folder)], facts={"received": identity, "name": _name(zips or files)}
+        )
     except SfumatoError as error:
-        return page(request, "receive.html", status=422, error=str(error), given={})
+        return _page(request, here, error=str(error))
     return RedirectResponse(f"/receive/{job.id}", status_code=303)
 
 
@@ -54,9 +57,9 @@ async def open_path(request: Request, here: Here, form: Form) -> Response:
             raise ReleaseError(
                 mark("there is no release folder at that path: it has no certificate.json. Choose another one.")
             )
-        job = here.jobs.start(_KIND, ["verify", str(folder)], facts={"path": str(folder)})
+        job = here.jobs.start(_KIND, ["verify", str(folder)], facts={"path": str(folder), "name": folder.name})
     except SfumatoError as error:
-        return page(request, "receive.html", status=422, error=str(error), given=given)
+        return _page(request, here, error=str(error), given=given)
     return RedirectResponse(f"/receive/{job.id}", status_code=303)
 
 
@@ -83,7 +86,23 @@ async def result(request: Request, here: Here, job_id: str) -> Response:
 @router.get("/receive/{job_id}/report")
 async def report(here: Here, job_id: str) -> Response:
     """Its report, in a cage."""
-    return foreign_page(_folder(here, _job(here, job_id)) / "report.html")
+    return await foreign_page(_folder(here, _job(here, job_id)) / "report.html")
+
+
+@router.post("/receive/{job_id}/remove")
+async def remove(here: Here, job_id: str, form: Form) -> Response:
+    """End the check, and forget what was handed in. A folder that was named by its path stays where it is."""
+    job = _job(here, job_id)
+    here.jobs.cancel(job)
+    here.jobs.cancel(job)  # nothing of a check is half-written
+    here.received.remove((job.facts or {}).get("received", ""))
+    here.jobs.remove(job)
+    return RedirectResponse("/receive", status_code=303)
+
+
+def _page(request: Request, here: Studio, *, error: str = "", given: dict[str, str] | None = None) -> Response:
+    seen = [(job, (job.facts or {}).get("name", "")) for job in here.jobs.all() if job.kind == _KIND][:_LISTED]
+    return page(request, "receive.html", status=422 if error else 200, error=error, given=given or {}, seen=seen)
 
 
 def _job(here: Studio, job_id: str) -> Job:
@@ -91,6 +110,11 @@ def _job(here: Studio, job_id: str) -> Job:
     if job is None or job.kind != _KIND:
         raise HTTPException(404)
     return job
+
+
+def _name(sent: list[UploadFile]) -> str:
+    """What a browser calls what was handed in."""
+    return (sent[0].filename or "").split("/")[0][:200] if sent else ""
 
 
 def _folder(here: Studio, job: Job) -> Path:

@@ -3,6 +3,7 @@
 import re
 import secrets
 from pathlib import Path
+from typing import Any
 
 from fastapi import APIRouter
 from starlette.requests import Request
@@ -36,19 +37,20 @@ async def start(request: Request, here: Here, project: Of, form: Form) -> Respon
     rows = given.get("rows", "").strip()
     if rows and rows != "many" and not (rows.isascii() and rows.isdigit() and int(rows[:12]) > 0 and len(rows) < 12):
         errors["rows"] = mark("a number of rows is a whole number, or many. Leave it empty for as many as declared.")
+    chosen: dict[str, Any] = {}
     for key in ("sign", "passphrase_file"):
         try:
-            project.chosen[key] = str(here.folders.inside(given[key])) if given.get(key, "").strip() else ""
+            chosen[key] = str(here.folders.inside(given[key])) if given.get(key, "").strip() else ""
         except SfumatoError as error:
             errors[key] = str(error)
-    project.chosen |= {
+    chosen |= {
         "rows": rows,
         "private_page": given.get("private_page") == "yes",
         "folder": given.get("folder", ""),
     }
     if errors or out is None:
         return _page(request, here, project, given, errors, status=422)
-    here.projects.save(project)
+    here.projects.keep(project, **chosen)
     private = (
         here.projects.folder(project) / f"private-{secrets.token_hex(4)}.html"
         if project.chosen["private_page"]
@@ -91,6 +93,15 @@ def _target(here: Studio, given: dict[str, str], errors: dict[str, str]) -> Path
     return target
 
 
+def _faults_found(here: Studio, project: Project) -> int | None:
+    """What the last check of this version found; None: nobody has checked it."""
+    job = here.jobs.latest(project.id, "check")
+    if job is None or (job.facts or {}).get("version") != project.version:
+        return None
+    answer = here.jobs.progress(job).answer
+    return None if answer is None else int(answer.get("faults", 0))
+
+
 def _page(
     request: Request,
     here: Studio,
@@ -116,6 +127,6 @@ def _page(
         form={**filled, **given},
         errors=errors,
         chosen=project.chosen,
-        is_picture=False,
+        n_faults=_faults_found(here, project),
         ledger=here.ledger,
     )

@@ -13,6 +13,7 @@ from sfumato.studio import editing, engine
 from sfumato.studio.context import Form, Here, Of, Studio, texts, uploads
 from sfumato.studio.projects import Project, StaleEdit
 from sfumato.studio.rendering import page
+from sfumato.studio.taking_away import source_options
 
 router = APIRouter()
 #: Columns on one page.
@@ -123,6 +124,57 @@ async def take(request: Request, here: Here, project: Of, form: Form) -> Respons
     return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
 
 
+@router.post("/p/{project_id}/schema/text")
+async def write(request: Request, here: Here, project: Of, form: Form) -> Response:
+    """The whole schema as it would stand in its file."""
+    given = texts(form)
+    text = given.get("text", "").replace("\r\n", "\n")
+    names = [column["name"] for column in here.projects.schema(project)["columns"]]
+    try:
+        read = editing.from_toml(await here.worker.ask(engine.spelled_out, text), names=names)
+        if "text" in read:
+            read["text"] = text  # as it was written, with its remarks
+        here.projects.change(project, read, seen=_seen(given))
+    except StaleEdit as error:
+        return await _editor(request, here, project, template="schema.html", stale=str(error), written=text, status=409)
+    except SfumatoError as error:
+        return await _editor(
+            request, here, project, template="schema.html", refused=str(error), written=text, status=422
+        )
+    return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
+
+
+@router.post("/p/{project_id}/schema/types")
+async def read_types(request: Request, here: Here, project: Of, form: Form) -> Response:
+    """Read all rows, without privacy, to tell the types of columns that nobody has spoken of."""
+    if not project.source:
+        return RedirectResponse(f"/p/{project.id}/data", status_code=303)
+    options = [f"--{key}={value}" for key, value in source_options(project.source).items() if value]
+    given = ["schema", project.source["place"], "--types", "--header", *options]
+    try:
+        here.jobs.start("schema", given, project=project.id)
+    except SfumatoError as error:
+        return await _editor(request, here, project, template="schema.html", refused=str(error), status=409)
+    return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
+
+
+@router.post("/p/{project_id}/schema/types/take")
+async def take_types(request: Request, here: Here, project: Of, form: Form) -> Response:
+    """The types that the rows have told, for the columns that are open still."""
+    job = here.jobs.latest(project.id, "schema")
+    progress = None if job is None else here.jobs.progress(job)
+    if job is None or progress is None or progress.answer is None or "schema_toml" not in progress.answer:
+        return RedirectResponse(f"/p/{project.id}/schema", status_code=303)
+    try:
+        told = await here.worker.ask(engine.told_types, progress.answer["schema_toml"])
+        changed, touched = editing.with_types(here.projects.schema(project), told)
+        here.projects.change(project, changed, seen=_seen(texts(form)))
+    except StaleEdit as error:
+        return await _editor(request, here, project, template="schema.html", stale=str(error), status=409)
+    here.jobs.remove(job)
+    return await _editor(request, here, project, template="schema.html", touched=touched)
+
+
 _NO_TEXT = "this is no schema.toml: it is no text in UTF-8. Choose another file."
 
 
@@ -160,6 +212,7 @@ async def _editor(
 ) -> Response:
     schema = here.projects.schema(project)
     faults, problem = await _faults(here, project, schema)
+    job = here.jobs.latest(project.id, "schema")
     by_column: dict[str, list[str]] = {}
     of_table = []
     for place, sentence in faults:
@@ -184,7 +237,8 @@ async def _editor(
         "errors": {},
         "stale": "",
         "refused": "",
-        "touched": 0,
+        "touched": None,
+        "written": "",
         **more,
     }
     given["table"] = {**facts, **given["table"]}
@@ -201,6 +255,11 @@ async def _editor(
         n_kept=len(kept),
         names=[one["name"] for one in schema["columns"]] if len(schema["columns"]) <= 1000 else [],
         kept=kept if len(kept) <= 1000 else [],
+        text=given["written"] or editing.to_toml(schema) if len(schema["columns"]) <= SHOWN else "",
+        is_text="text" in schema,
+        n_open=sum(map(editing.is_open, schema["columns"])),
+        job=job,
+        progress=None if job is None else here.jobs.progress(job),
         other_rules=sum("rule" not in rule for rule in schema["rules"]),
         table_faults=of_table,
         n_faults=len(faults),
@@ -220,7 +279,7 @@ async def _editor(
 async def _faults(here: Studio, project: Project, schema: dict[str, Any]) -> tuple[list[tuple[list[str], str]], str]:
     """What is wrong with the schema. That of thousands of columns takes seconds, so the last answers are remembered."""
     key = project.id, project.version
-    if not schema["columns"]:
+    if not schema["columns"] and "text" not in schema:
         return [], ""
     try:
         if key not in here.faults:

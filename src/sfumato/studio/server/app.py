@@ -45,7 +45,7 @@ def make_app(
         tidy.cancel()
         studio.worker.stop()
 
-    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, lifespan=living)
+    app = FastAPI(docs_url=None, redoc_url=None, openapi_url=None, redirect_slashes=False, lifespan=living)
     app.state.studio, app.state.cookie = studio, cookie
     for module in _PAGES:
         app.include_router(module.router)

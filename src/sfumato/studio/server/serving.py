@@ -62,7 +62,7 @@ def serve(studio: Studio, *, host: str, port: int, browser: bool, say: Callable[
     place = f"{name}:{listening.getsockname()[1]}"
     hosts = {place, *((f"localhost:{listening.getsockname()[1]}",) if is_loopback(host) else ())}
     app = make_app(studio, hosts=hosts, cookie=f"sfumato_studio_{listening.getsockname()[1]}")
-    address = f"http://{place}/enter?token={quote(studio.gate.token)}"
+    address = f"http://{place}{studio.gate.base}/enter?token={quote(studio.gate.token)}"
     say(address)
     opening = _open(studio.state, address) if browser else None
     settings = uvicorn.Config(

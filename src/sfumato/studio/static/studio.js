@@ -24,6 +24,6 @@ document.addEventListener("focusOn", (event) => {
 });
 document.addEventListener("htmx:afterSettle", (event) => {
   const form = event.target.querySelector && event.target.querySelector("tr.editing form, form [aria-invalid]");
-  const field = form && (form.matches("form") ? form.querySelector("[aria-invalid], select") : form);
+  const field = form && (form.matches("form") ? form.querySelector("[aria-invalid]") || form.querySelector("select") : form);
   if (field) field.focus();
 });
