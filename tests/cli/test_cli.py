@@ -734,3 +734,10 @@ main()
     assert SECRET not in done.stdout + done.stderr
     assert re.search(r"unexpected ValueError at sfumato/cli/commands/release_command.py:\d+\. .*withheld", done.stderr)
     assert not left_behind(place)
+
+
+@pytest.mark.parametrize(("typed", "meant"), [("realease", "release"), ("plann", "plan"), ("verfy", "verify")])
+def test_a_misspelt_command_is_answered_with_the_nearest(typed, meant):
+    refused = run(typed, "x")
+    assert refused.exit_code == 2
+    assert f"Did you mean '{meant}'?" in refused.stderr

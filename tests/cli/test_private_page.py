@@ -14,6 +14,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.assess import beside
 from sfumato.lab.assess.beside import compare
+from sfumato.lab.assess.pictures import compare_pictures
 from sfumato.present.beside import STAMP
 
 SCHEMA = sf.Schema(
@@ -90,12 +91,40 @@ def test_what_would_be_published_or_cannot_be_made_is_refused_first(place: Path,
     assert not (place / "mine.html").exists()
 
 
-def test_pictures_are_refused(place: Path) -> None:
-    images = sf.Schema(columns=(sf.Column(name="image", kind="image", shape=(8, 8)),), rows=100)
-    (place / "schema.toml").write_text(images.to_toml())
-    done = release("--private-page", "mine.html")
-    assert done.exit_code == 1
-    assert "--private-page compares tables" in done.stderr
+def test_real_pictures_stand_beside_synthetic_ones(place: Path) -> None:
+    rng = np.random.default_rng(0)
+    digits = rng.integers(0, 2, 200)
+    np.savez("pictures.npz", image=rng.integers(0, 80, (200, 8, 8)) + 100 * digits[:, None, None], label=digits)
+    (place / "schema.toml").write_text(
+        '[dataset]\ntarget = "label"\nrows = 200\n[columns.image]\ntype = "image"\nshape = [8, 8]\n'
+        '[columns.label]\ntype = "categorical"\ncategories = ["0", "1"]\n'
+    )
+    asked = ["release", "pictures.npz", "--schema", "schema.toml", "--epsilon", "5", "--out", "release"]
+    asked += ["--method", "dpmix", "--set", "mixtures=60", "--set", "degree=20", "--private-page", "mine.html"]
+    done = CliRunner().invoke(app, asked, env={"COLUMNS": "4000"})
+    assert done.exit_code == 0, done.output
+    page = (place / "mine.html").read_text()
+    assert STAMP in page
+    assert page.count('alt="Real pictures') == page.count('alt="Synthetic pictures') == 2
+    assert (place / "mine.html").stat().st_mode & 0o777 == 0o600
+    refused = CliRunner().invoke(app, [*asked, "--force", "--private-test", "pictures.npz"])
+    assert "has none" in refused.stderr
+
+
+def test_pictures_stand_class_by_class() -> None:
+    schema = sf.Schema.parse(
+        '[dataset]\ntarget = "label"\n[columns.image]\ntype = "image"\nshape = [8, 8]\n'
+        '[columns.label]\ntype = "categorical"\ncategories = ["no", "yes"]\n'
+    )
+    labels = np.arange(60) % 2
+    pictures = np.ones((60, 8, 8)) * 200 * labels[:, None, None]
+    made = sf.Synthetic(images=pictures[:10], labels=labels[:10], classes=("no", "yes"))
+    data = {"image": pictures, "label": np.array(["no", "yes"])[labels]}
+    found = compare_pictures(data, made, schema)
+    assert [name for name, _, _ in found["strips"]] == ["no", "yes"]
+    assert found["rows"] == {"real": 60, "synthetic": 10}
+    (_, no, _), (_, yes, _) = found["strips"]
+    assert no != yes  # one is black, the other white
 
 
 def test_a_good_copy_teaches_and_a_shuffled_one_does_not() -> None:

@@ -8,7 +8,7 @@ import sfumato as sf
 from sfumato.lab.attacks.meaning import as_codes, as_numbers, same_names
 from sfumato.lab.attacks.sheets import from_frames
 from sfumato.lab.doctor import values
-from sfumato.lab.doctor.panel import examine
+from sfumato.lab.doctor.panel import examine, read_table
 from sfumato.lab.doctor.parts import copied_parts
 
 N, COPIED = 1_000, 100
@@ -166,3 +166,24 @@ def test_no_alarm_at_fresh_rows_with_heavy_tails(seed, broad):
     if broad:
         fresh = pd.DataFrame({name: rng.permutation(fresh[name]) for name in fresh})
     assert "leak" not in verdicts(fresh, values.copied_rows, copied_parts, real=real)
+
+
+@pytest.mark.parametrize("mark", [",", ";", "\t", "|"])
+def test_a_table_is_read_whatever_stands_between_its_fields(mark, tmp_path):
+    """Read by commas alone, a table with semicolons is one column of whole lines, and nothing of it can be known."""
+    for name, table in (("real", REAL), ("theirs", with_copies())):
+        text = table.head(300).to_csv(index=False, sep=mark)
+        above = "sep=;\n" if mark == ";" else ""
+        (tmp_path / f"{name}.csv").write_text(above + text, encoding="utf-8-sig")
+    read = read_table(tmp_path / "real.csv")
+    assert list(read.columns) == list(REAL.columns)
+    assert len(read) == 300
+    assert verdicts(read_table(tmp_path / "theirs.csv"), values.copied_rows, real=read) == ["leak"]
+
+
+def test_a_table_that_cannot_be_read_is_said_in_words(tmp_path):
+    pd.DataFrame({"town": ["Köln"]}).to_csv(tmp_path / "latin.csv", index=False, encoding="latin-1")
+    with pytest.raises(sf.SfumatoError, match="iconv"):
+        read_table(tmp_path / "latin.csv")
+    with pytest.raises(sf.SfumatoError, match="does not exist"):
+        read_table(tmp_path / "none.csv")

@@ -21,6 +21,8 @@ COLUMNS = {
     "zip": (np.array([f"{n:05d}" for n in AT % 20 + 990]), "categorical discover"),
     "day": (np.datetime64("2020-01-01") + AT, "datetime discover"),
     "german": (np.array([f"{n % 28 + 1:02d}.01.2020" for n in AT]), "datetime discover"),
+    "compact": (np.array([f"202001{n % 28 + 1:02d}" for n in AT]), "datetime discover"),
+    "jn": (np.where(AT % 2, "J", "N"), "boolean J | N"),
     "comma": (np.array([f"{n},5" for n in AT]), "numeric discover"),
     "thousands": (np.array([f"1,{n:03d},{n:03d}" for n in AT]), "numeric discover"),
     "town": (np.where(AT % 2, "Aston", "Bury"), "categorical discover"),

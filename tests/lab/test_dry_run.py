@@ -297,3 +297,14 @@ def test_codes_with_zeros_in_front_are_no_numbers_and_other_spellings_are_told()
         (finding,) = dry_run({"x": values}, schema).faults
         assert "look like" in finding.what
         assert "Write" in finding.remedy
+
+
+def test_bytes_that_are_no_utf_8_are_told_of_where_categories_are_sought(tmp_path):
+    """A file in Latin-1 is read, and its umlauts would be released as marks of a lost letter."""
+    towns = pd.DataFrame({"age": np.arange(400) % 50, "town": ["Köln", "Rom"] * 200})
+    towns.to_csv(tmp_path / "t.csv", index=False, encoding="latin-1")
+    schema = Schema.parse('[columns]\nage = "integer 0..110"\ntown = "categorical discover"')
+    (told,) = [f for f in dry_run(tmp_path / "t.csv", schema).findings if "UTF-8" in f.what]
+    assert told.rows == 200
+    assert told.is_fault
+    assert "iconv" in told.remedy

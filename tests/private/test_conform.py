@@ -149,7 +149,26 @@ def test_booleans_in_every_spelling():
 
 
 def test_booleans_in_the_words_of_several_languages():
-    true = ["Y", "y", "T", "t", "Yes", "JA", "oui", "Si", "sí", "wahr", "TRUE", "on", "1", "1.0", " y ", "\tJa\n", b"Y"]
+    true = [
+        "Y",
+        "y",
+        "T",
+        "t",
+        "Yes",
+        "JA",
+        "j",
+        "oui",
+        "Si",
+        "sí",
+        "wahr",
+        "TRUE",
+        "on",
+        "1",
+        "1.0",
+        " y ",
+        "\tJa\n",
+        b"Y",
+    ]
     false = ["N", "n", "F", "f", "No", "NEIN", "non", "no", "Falsch", "FALSE", "off", "0", "0.0", " n ", "0.00", b"N"]
     maybe = Column(name="yes", kind="boolean", missing=True)
     for column in (YES, maybe):

@@ -14,6 +14,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command, get_group
 
 from sfumato.cli.refusals import refusing
+from sfumato.public.spelling import did_you_mean
 
 _HERE = Path(__file__).parent
 
@@ -64,7 +65,10 @@ class Listing(TyperGroup):
         return TyperCommand(name=cmd_name, help=self.listed[cmd_name].help_of(cmd_name))
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """The command that runs."""
+        """The command that runs; a misspelt one is answered with the nearest."""
+        if args and args[0] not in self.listed and not args[0].startswith("-"):
+            near = did_you_mean(args[0], self.listed)
+            ctx.fail(f"No such command {args[0]!r}.{near}")
         name, command, rest = super().resolve_command(ctx, args)
         return (name, command, rest) if name is None else (name, self.load(name), rest)
 

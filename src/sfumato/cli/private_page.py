@@ -10,6 +10,7 @@ from sfumato.errors import ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import Release
 from sfumato.lab.assess.beside import compare
+from sfumato.lab.assess.pictures import compare_pictures
 from sfumato.present.beside import STAMP, private_page
 from sfumato.private.intake.query import Query
 from sfumato.public.schema.schema import Schema
@@ -41,10 +42,11 @@ class AskedPage:
 
     def write(self, written: Release, data: str | Query) -> None:
         """Compare the release with the rows that it was made from. Only the owner of the file may read it."""
-        table = written.synthetic().table
-        if table is None:
-            raise ReleaseError("--private-page compares tables, and this release holds pictures.")
-        found = compare(data, table, written.schema, test=self.test)
+        synthetic = written.synthetic()
+        if synthetic.table is None:
+            found = compare_pictures(data, synthetic, written.schema)
+        else:
+            found = compare(data, synthetic.table, written.schema, test=self.test)
         text = private_page(
             found,
             claim=written.certificate.claim.to_json(),
@@ -71,8 +73,8 @@ def asked_page(page: Path | None, test: Path | None, *, out: Path, schema: Schem
             f"{page} lies in the release folder, which is to be published, and the page shows private rows. "
             "Choose a place outside of it."
         )
-    if schema.images:
-        raise ReleaseError("--private-page compares tables, and the schema declares images. Leave it out.")
+    if schema.images and test is not None:
+        raise ReleaseError("--private-test is for learners of tables, and the page of pictures has none. Leave it out.")
     if schema.tables:
         raise ReleaseError("--private-page compares one table, and the schema declares several. Leave it out.")
     check_file_target(page, force=force)

@@ -13,7 +13,7 @@ STAMP = "Shows private rows without privacy. Not to be published."
 #: All that a page shows of both sets of rows, as plain values: not private. `cards` of columns, `pictures` of correlations, `rows` of each
 #: set; `lesson`, what one learner reached on real test rows after real and after synthetic ones, or None and `why_no_lesson`. A lesson
 #: has `learner`, `measure`, `target`, `tested_on`, its `rows`, `curves` and `scores` by what it learned from: real, synthetic, and guess
-#: for one that learned nothing.
+#: for one that learned nothing. Of pictures `strips` instead of cards: a class, its real and its synthetic ones.
 Comparison = dict[str, Any]
 
 

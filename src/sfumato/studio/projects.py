@@ -181,14 +181,8 @@ def _refuse_stale(project: Project, seen: int | None) -> None:
 
 def _is_whole(project: Project, identity: str) -> bool:
     """Whether a file says what such files say: anybody can write to their own files."""
-    kinds: dict[str, Any] = {
-        "name": str,
-        "made": (int, float),
-        "source": dict,
-        "versions": list,
-        "at": int,
-        "chosen": dict,
-    }
+    kinds: dict[str, type | tuple[type, ...]] = {"name": str, "made": (int, float)}
+    kinds |= {"source": dict, "versions": list, "at": int, "chosen": dict}
     if project.id != identity or not all(isinstance(getattr(project, key), kind) for key, kind in kinds.items()):
         return False
     numbers = all(isinstance(number, int) and 0 < number < 10**9 for number in project.versions)
@@ -207,7 +201,7 @@ def is_schema(found: object) -> bool:
     if not isinstance(found, dict) or set(found) < {"columns", "dataset", "privacy", "rules"}:
         return False
     columns, rules = found["columns"], found["rules"]
-    wanted: dict[str, Any] = {"name": str, "entry": dict, "kept": bool, "why": str, "note": str}
+    wanted = {"name": str, "entry": dict, "kept": bool, "why": str, "note": str}
     return (
         isinstance(found["dataset"], dict)
         and isinstance(found["privacy"], dict)

@@ -1,5 +1,6 @@
 """The leak panel: every test on one synthetic table, and the known faults of the tool that made it. Reads real rows WITHOUT privacy."""
 
+import gzip
 import tomllib
 from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
@@ -20,6 +21,7 @@ from sfumato.lab.baselines.baseline import read_rows
 from sfumato.lab.doctor import values
 from sfumato.lab.doctor.findings import ALARM, Finding, Verdict, not_tested
 from sfumato.lab.doctor.parts import copied_parts
+from sfumato.private.intake.csv_file import read_header
 from sfumato.public.schema.schema import Schema, schema_of
 
 
@@ -167,10 +169,27 @@ def examine(
     )
 
 
+def _one_of_several(tables: list[pd.DataFrame], schema: Schema) -> Schema:
+    """That of the one table whose rows these are; keys, which a release numbers anew, are left out."""
+    columns = {table.name: (table.columns, table.keys) for table in schema.tables}
+    if schema.persons is not None and schema.columns:
+        columns[schema.persons] = (schema.columns, (str(schema.unit.person),))
+    fitting = [
+        own
+        for own, keys in columns.values()
+        if all({*keys, *(column.name for column in own)} <= set(map(str, rows.columns)) for rows in tables)
+    ]
+    if len(fitting) != 1:
+        raise SourceError(
+            f"the schema has several tables, and one is looked at. Give the files of one of {', '.join(columns)}, as sfumato releases it."
+        )
+    return Schema(columns=fitting[0])
+
+
 def _as_meant(tables: list[pd.DataFrame], schema: Schema) -> Comparison:
     """The columns that a schema declares and all tables have, encoded as a release of them would be."""
     if schema.tables:
-        raise SourceError("the schema has several tables, and one is looked at here. Give that of one of them.")
+        schema = _one_of_several(tables, schema)
     shared = [column for column in schema.columns if all(column.name in table.columns for table in tables)]
     known = [column for column in shared if not column.discover and column.kind != "image"]
     some = Schema(columns=tuple(replace(column, depends_on=(), depends_on_map=()) for column in known))
@@ -206,9 +225,31 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
     try:
         if path.name.lower().endswith((".parquet", ".pq")):
             return pd.read_parquet(path)
-        return pd.read_csv(path, sep="\t" if ".tsv" in path.name.lower() else ",", low_memory=False)
+        mark, above = _layout(path)
+        return pd.read_csv(path, sep=mark, skiprows=above, low_memory=False)
+    except FileNotFoundError:
+        raise SourceError(f"{path} does not exist. Check the path.") from None
+    except UnicodeError:
+        raise SourceError(
+            f"{path} is not UTF-8. Save it as UTF-8, for instance with: iconv -f latin1 -t utf-8 OLD > NEW"
+        ) from None
     except _UNREADABLE as error:
+        if isinstance(error, IsADirectoryError):
+            raise SourceError(
+                f"{path} is a folder, and one table is looked at. Give its file; of several tables that of one, such as "
+                "visits.parquet and synthetic.visits.parquet."
+            ) from None
         raise SourceError(f"{path} cannot be read as a table ({type(error).__name__}). Give CSV or Parquet.") from None
+
+
+def _layout(path: Path) -> tuple[str, int]:
+    """What stands between the fields of a CSV file, and how many lines above the header say so."""
+    opened = gzip.open if path.name.lower().endswith(".gz") else open
+    with opened(path, "rt", encoding="utf-8-sig") as file:
+        first = file.readline()
+        told = first.lower().startswith("sep=")
+        header = read_header(first + file.readline() if told else first, tabs=".tsv" in path.name.lower(), wanted=())
+    return ("," if header is None else header.mark), int(told)
 
 
 def _judge(attacks: list[Attack], *, epsilon: float) -> Finding:

@@ -64,6 +64,19 @@ def is_code(text: str) -> bool:
     return _LEADING_ZERO.fullmatch(text) is not None
 
 
+COMPACT_DATES = "dates without hyphens"
+_COMPACT = re.compile(r"(19|20)\d\d(0[1-9]|1[0-2])(0[1-9]|[12]\d|3[01])", re.ASCII)
+
+
+def is_compact_date(text: str) -> bool:
+    """Whether a number may be a day of our time that is written without hyphens; read as an amount it is none.
+
+    >>> is_compact_date("20201007"), is_compact_date("20201399"), is_compact_date("2020")
+    (True, False, False)
+    """
+    return _COMPACT.fullmatch(text) is not None
+
+
 _PERHAPS_THOUSANDS = re.compile(r"[+-]?\d{1,3}(\.\d{3})?")
 _ENOUGH = 20
 

@@ -11,7 +11,17 @@ from typing import Any
 
 import numpy as np
 
-from sfumato.lab.dry_run.finding import DECIMAL_COMMAS, LITTLE, OTHER_DATES, READABLE, THOUSANDS, is_code, readable_look
+from sfumato.lab.dry_run.finding import (
+    COMPACT_DATES,
+    DECIMAL_COMMAS,
+    LITTLE,
+    OTHER_DATES,
+    READABLE,
+    THOUSANDS,
+    is_code,
+    is_compact_date,
+    readable_look,
+)
 from sfumato.private.intake.scalars import FALSE_WORDS, MISSING_TEXTS, TRUE_WORDS, parse_date
 from sfumato.private.intake.sources import open_source
 from sfumato.private.intake.values import Values, rows_where, to_numbers, to_texts
@@ -78,9 +88,11 @@ class _Tally:
         def nearly_all(*kinds: str) -> bool:
             return sum(self.kinds[kind] for kind in kinds) >= (1 - LITTLE) * known
 
-        if nearly_all("integer"):
+        if nearly_all(COMPACT_DATES):
+            return Told("datetime", missing, note=f"{COMPACT_DATES}. {READABLE[OTHER_DATES]}")
+        if nearly_all("integer", COMPACT_DATES):
             return Told("integer", missing)
-        if nearly_all("integer", "numeric"):
+        if nearly_all("integer", "numeric", COMPACT_DATES):
             return Told("numeric", missing)
         if nearly_all("datetime"):
             return Told("datetime", missing)
@@ -98,7 +110,7 @@ def _known(texts: Iterable[str | None]) -> list[str]:
 
 
 def _kind_of_whole(text: str) -> str:
-    return "code" if is_code(text) else "integer"
+    return "code" if is_code(text) else COMPACT_DATES if is_compact_date(text) else "integer"
 
 
 def _kind_of_text(text: str) -> str:

@@ -11,11 +11,8 @@ import numpy as np
 
 from sfumato.lab.dry_run.finding import (
     BAD_BYTES,
-    DECIMAL_COMMAS,
     LITTLE,
-    OTHER_DATES,
     READABLE,
-    THOUSANDS,
     Finding,
     Texts,
     counted_texts,
@@ -126,6 +123,9 @@ class DiscoveredTally(Tally):
             what = f"look like {kind[0]}, and each different one would be a category"
             held = sum(self._counts.values())
             return out + [replace(f, is_fault=kind[2]) for f in found(name, what, rows=held, of=rows, remedy=kind[1])]
+        spoilt = sum(count for text, count in self._counts.items() if "\ufffd" in text)
+        if spoilt:
+            out += found(name, f"hold {BAD_BYTES[0]}", rows=spoilt, of=rows, remedy=BAD_BYTES[1])
         rare = [count for count in self._counts.values() if count < self._least]
         what = (
             f"hold one of {len(rare):,} texts (of {n_texts:,}) that fewer than about {self._least:,} rows have: at epsilon 1 "
@@ -148,7 +148,7 @@ class DiscoveredTally(Tally):
         if not any(np.isnan(parse_date(text)) for text in self._counts):
             return "dates", 'Set type = "datetime", and bounds from what is known in public.', True
         look, n_texts = Counter(map(readable_look, self._counts)).most_common(1)[0]
-        if look in (THOUSANDS, DECIMAL_COMMAS, OTHER_DATES) and n_texts >= (1 - LITTLE) * len(self._counts):
+        if look in READABLE and n_texts >= (1 - LITTLE) * len(self._counts):
             return look, READABLE[look], True
         return None
 

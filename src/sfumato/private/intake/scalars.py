@@ -27,7 +27,7 @@ MISSING_TEXTS = frozenset(
 )
 #: Words for true and false as `plain_word` writes them: lower case, no spaces around, 1.0 as 1. A word has one meaning whatever
 #: language a file is in: "no" is false in English, Spanish and Italian, and no language here has it for true.
-TRUE_WORDS = ("true", "t", "yes", "y", "on", "1", "ja", "wahr", "oui", "vrai", "si", "sí", "sì")
+TRUE_WORDS = ("true", "t", "yes", "y", "on", "1", "j", "ja", "wahr", "oui", "vrai", "si", "sí", "sì")
 FALSE_WORDS = ("false", "f", "no", "n", "off", "0", "nein", "falsch", "non", "faux")
 #: How a count of a time unit becomes seconds: (multiply by, divide by).
 _SECONDS: dict[str, tuple[float, float]] = {
