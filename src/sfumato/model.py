@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -169,7 +168,7 @@ def check_row_count(n_rows: int) -> None:
         raise ModelError(f"{n_rows} rows were asked for. Ask for at least 1.")
 
 
-def public_seed(seed: int) -> int:
+def public_seed(seed: Any) -> int:
     """The seed as a plain number; refused where no generator would take it, before anything is spent.
 
     >>> public_seed(np.int64(7))
@@ -178,6 +177,6 @@ def public_seed(seed: int) -> int:
     Traceback (most recent call last):
     sfumato.errors.ModelError: seed = -1 must be a whole number of at least 0.
     """
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ModelError(f"seed = {seed!r} must be a whole number of at least 0.")
     return int(seed)

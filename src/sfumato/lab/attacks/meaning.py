@@ -3,7 +3,7 @@
 Everything here reads real rows WITHOUT privacy.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import product
 from typing import Any
 
@@ -85,7 +85,7 @@ def _best(known: Columns, readings: Sequence[Reading]) -> list[NDArray[np.float6
             return None
         tried.append(some)
 
-    def shared(chosen: Sequence[NDArray[np.float64]]) -> int:
+    def shared(chosen: Iterable[NDArray[np.float64]]) -> int:
         kinds = [np.unique(values[~np.isnan(values)]) for values in chosen]
         return int(sum(np.isin(kinds[0], other).sum() for other in kinds[1:]))
 
