@@ -11,6 +11,7 @@ Prints JSON lines, then the ratios to the first.
 
 import argparse
 import json
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -31,7 +32,7 @@ from sfumato.private.view import View
 _DOORS = ("prepare", "noisy_sum", "noisy_mixtures", "noisy_choice")
 
 
-class Path_:
+class DoorsTakenApart:
     """Processor seconds of every door, by who spent them."""
 
     def __init__(self) -> None:
@@ -49,8 +50,6 @@ class Path_:
             self._others = [process.program.pid for process in processes]
             return processes
 
-        for module in (local,):
-            module.started = noted
         return noted
 
     def _own_share(self, tell: Callable[..., Any]) -> Callable[..., Any]:
@@ -109,7 +108,7 @@ def busy_of(programs: list[int]) -> dict[int, float]:
 
 def child(asked: dict[str, Any]) -> dict[str, Any]:
     """One release."""
-    path = Path_()
+    doors = DoorsTakenApart()
     schema = schema_of(asked["rows"], asked["columns"])
     source = NoiseSource(research_seed=1)
     engine = f"local:{asked['processes']}"
@@ -117,10 +116,10 @@ def child(asked: dict[str, Any]) -> dict[str, Any]:
     fitted = sf.fit("auto", asked["folder"], 1.0, schema=schema, seed=1, source=source, engine=engine)
     return {
         "processes": asked["processes"],
-        **path.told,
+        **doors.told,
         "fit_here": time.process_time() - start,
         "digest": digest_of(fitted),
-        "doors": path.doors,
+        "doors": doors.doors,
     }
 
 
@@ -131,6 +130,7 @@ def main() -> None:
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--files", type=int, default=1)
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
+    parser.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the run that does it")
     parser.add_argument("--by-door", action="store_true", help="print every door, too")
     parser.add_argument("--child", help=argparse.SUPPRESS)
     options = parser.parse_args()
@@ -141,6 +141,8 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as folder:
         write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
         shape = {"rows": options.rows, "columns": options.columns}
+        if not options.warm:
+            _compile(Path(folder) / "few", options.columns)
         for processes in options.processes:
             asked = json.dumps({**shape, "folder": folder, "processes": processes})
             done = subprocess.run([sys.executable, __file__, "--child", asked], stdout=subprocess.PIPE, check=True)
@@ -152,6 +154,16 @@ def main() -> None:
                 print(json.dumps(door), flush=True)
     ways = {str(run["processes"]): runs[0]["way"] / run["way"] for run in runs}
     print(json.dumps({"same measurements": len({run["digest"] for run in runs}) == 1, "times as fast": ways}))
+
+
+def _compile(folder: Path, columns: int) -> None:
+    """A run that is not counted, with as many rows as workers are started for."""
+    folder.mkdir()
+    rows = 7_000_000 // columns
+    write_rows(folder, rows=rows, columns=columns, files=1)
+    asked = json.dumps({"rows": rows, "columns": columns, "folder": str(folder), "processes": 2})
+    subprocess.run([sys.executable, __file__, "--child", asked], stdout=subprocess.DEVNULL, check=True)
+    shutil.rmtree(folder)
 
 
 if __name__ == "__main__":

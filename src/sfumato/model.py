@@ -168,7 +168,7 @@ def check_row_count(n_rows: int) -> None:
         raise ModelError(f"{n_rows} rows were asked for. Ask for at least 1.")
 
 
-def public_seed(seed: Any) -> int:
+def public_seed(seed: object) -> int:
     """The seed as a plain number; refused where no generator would take it, before anything is spent.
 
     >>> public_seed(np.int64(7))

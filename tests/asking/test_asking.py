@@ -93,6 +93,13 @@ def test_a_question_that_was_measured_rests_on_noise_alone(asked: Asker) -> None
         assert estimate.from_sampling == 0
 
 
+def test_of_few_rows_a_model_is_not_believed_beyond_the_noise_that_it_was_fitted_to(asked: Asker) -> None:
+    """What fits a noisy count of one row in fifty is off by the noise of this count."""
+    few = replace(asked.measurements, n_rows=500, _systems={})
+    system = few._system(("region", "smokes"), few.discrepancy)
+    assert math.sqrt(system.loud / 50) > 0.98 * system.numbers.stddevs.mean()
+
+
 def test_a_wider_confidence_and_the_population_are_wider(asked: Asker) -> None:
     def width(**options) -> float:
         (estimate,) = asked.ask("share(smokes)", **options)

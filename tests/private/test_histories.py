@@ -147,7 +147,7 @@ def test_a_folder_and_a_database(tmp_path: Path) -> None:
         source_of(tmp_path)
     (tmp_path / "bills.parquet").unlink()
     (tmp_path / "bills.csv").rename(tmp_path / "Bills.csv")
-    with pytest.raises(SourceError, match="has no file for the table 'bills'. Did you mean 'Bills'"):
+    with pytest.raises(SourceError, match=r"has no file for the table 'bills'\. Did you mean 'Bills'"):
         source_of(tmp_path)
     (tmp_path / "Bills.csv").unlink()
     (tmp_path / "bills").mkdir()  # in parts

@@ -15,6 +15,8 @@ from types import SimpleNamespace
 import numpy as np
 import pandas as pd
 import pytest
+from hypothesis import HealthCheck, example, given, settings
+from hypothesis import strategies as st
 
 import schemas
 import travelling
@@ -70,9 +72,9 @@ def table() -> pd.DataFrame:
     )
 
 
-def frame(session, *cuts: int):
+def frame(session, *cuts: int, n_rows: int = N_ROWS):
     """A Spark frame whose partitions end at these rows."""
-    ends = [0, *cuts, N_ROWS]
+    ends = [0, *cuts, n_rows]
     rows = [list(table().iloc[a:b].itertuples(index=False, name=None)) for a, b in pairwise(ends)]
     rdd = session.sparkContext.parallelize(rows, len(rows)).flatMap(list)
     return session.createDataFrame(rdd, "x double, c string, y string, who long")
@@ -109,6 +111,7 @@ def assert_same(one, two) -> None:
         np.testing.assert_array_equal(one[name], two[name])
 
 
+ASKED = {"rows": (travelling.SCHEMA, travelling.ROWS), "persons": (OF_PERSONS, travelling.PERSONS)}
 SOURCES = {
     "seven partitions, two of them empty": lambda session, _: frame(session, 300, 301, 301, 900, 901, 2999),
     "one huge partition": lambda session, _: frame(session),
@@ -129,6 +132,18 @@ def test_persons_are_whole_wherever_their_rows_lie(session, tmp_path, source) ->
     data = SOURCES[source](session, tmp_path)
     found = measured(data, engine_of(session), schema=OF_PERSONS, steps=travelling.PERSONS)
     assert_same(found, expected(OF_PERSONS, travelling.PERSONS))
+
+
+@settings(max_examples=2, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@example(n_rows=50, cuts=[0, 7, 7, 8], asked="persons")
+@example(n_rows=9, cuts=[9, 9, 4], asked="rows")
+@given(n_rows=st.integers(1, 60), cuts=st.lists(st.integers(0, 60), max_size=5), asked=st.sampled_from(sorted(ASKED)))
+def test_however_a_frame_is_cut_the_answers_are_the_same(session, n_rows, cuts, asked) -> None:
+    """Partitions without a row, at either end too, and with a single one; everyone, coins, mixtures, bins, choices, persons."""
+    schema, steps = ASKED[asked]
+    data = frame(session, *sorted(min(cut, n_rows) for cut in cuts), n_rows=n_rows)
+    found = measured(data, engine_of(session), schema=schema, steps=steps)
+    assert_same(found, measured(table().iloc[:n_rows], HERE, schema=schema, steps=steps))
 
 
 @pytest.mark.parametrize("is_cached", [False, True])

@@ -225,3 +225,33 @@ def test_a_database_of_several_tables_is_read_with_its_schema(custodian: Custodi
     custodian.post(f"/p/{project.id}/check")
     _, progress = ended(custodian, "check")
     assert progress.answer["rows"] > 0
+
+
+def test_a_folder_of_pictures_goes_the_same_way(custodian: Custodian) -> None:
+    image = pytest.importorskip("PIL.Image")
+    folder = custodian.studio.folders.roots[0] / "pictures"
+    for name in ("cats", "dogs"):
+        (folder / name).mkdir(parents=True)
+        for at in range(3):
+            image.new("L", (28, 28), at * 40).save(folder / name / f"{at}.png")
+    project = custodian.studio.projects.new("x")
+    schema = custodian.post(f"/p/{project.id}/data", place="pictures")
+    assert schema.url.path.endswith("/schema")
+    assert "picture" in schema.text
+    columns = custodian.studio.projects.schema(custodian.studio.projects.get(project.id))["columns"]
+    at = next(at for at, one in enumerate(columns) if one["entry"]["type"] == "image")
+    form = custodian.get(f"/p/{project.id}/schema/column/{at}").text
+    assert 'name="type"' not in form  # none of the types of a table is put in its place
+    version = str(custodian.studio.projects.get(project.id).version)
+    custodian.post(f"/p/{project.id}/schema/column/{at}", version=version, kept="yes")
+    again = custodian.studio.projects.schema(custodian.studio.projects.get(project.id))["columns"]
+    assert again[at]["entry"] == columns[at]["entry"]
+    text = editing.to_toml({**editing.EMPTY, "columns": again}).replace(
+        "discover = true", 'categories = ["cats", "dogs"]'
+    )
+    version = str(custodian.studio.projects.get(project.id).version)
+    assert (
+        custodian.post(f"/p/{project.id}/schema/text", version=version, text=text + "[dataset]\nrows = 6\n").status_code
+        == 200
+    )
+    assert "3a-image" in custodian.post(f"/p/{project.id}/plan", epsilon="1").text

@@ -206,7 +206,7 @@ def test_sixty_columns_cancelled_begun_again_and_received(watched: Watched, fold
     page.get_by_label("Method").fill("independent-histograms")
     with page.expect_response("**/plan"):
         page.get_by_role("button", name="Plan again").click()
-    page.get_by_text("To be discovered first").wait_for()
+    page.get_by_role("heading", name="To be discovered first").wait_for()
     page.get_by_role("link", name="On to the release").click()
     page.get_by_label("The name of the release folder").fill("sixty")
     page.get_by_role("button", name="Release").click()

@@ -6,14 +6,18 @@ from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import expit, logit
 
 from sfumato.asking.intervals import Span, Uncertain
 from sfumato.asking.questions import Question, values_of
+from sfumato.public.expressions.domains import Span as Amounts
 from sfumato.public.schema.schema import Batch
 
 Floats = NDArray[np.float64]
 #: Places at which the rows below are counted for a quantile.
 _POINTS = 64
+#: Half of as many lie around the level that is asked for, up to the one whose odds are so many powers of e from its own.
+_AROUND = 3.0
 #: So many different values, or fewer, are steps: whole numbers of years, say.
 _STEPS = 200
 
@@ -147,6 +151,7 @@ class Quantile(Kind):
 
     points: Floats = field(default_factory=lambda: np.zeros(1))
     is_stepped: bool = False
+    is_bounded: bool = False  # the first and the last point are all that there can be
 
     def functions(self, rows: Batch) -> Floats:
         """Whether the amount lies at or below each point, less the share that should."""
@@ -171,8 +176,12 @@ class Quantile(Kind):
             return None
         below, errors = totals.values[:-1], np.sqrt(np.maximum(np.diag(totals.covariance)[:-1], 0.0))
         low, high = self._crossing(below + z * errors), self._crossing(below - z * errors)
-        is_open = below[0] + z * errors[0] > 0 and below[-1] - z * errors[-1] < 0
-        return None if is_open else (min(max(self.value(totals.values), low), high), low, high)
+        ends = below[0] + z * errors[0] > 0, below[-1] - z * errors[-1] < 0  # what lies beyond is not ruled out
+        return (
+            None
+            if (all if self.is_bounded else any)(ends)
+            else (min(max(self.value(totals.values), low), high), low, high)
+        )
 
     def naive(self, functions: Floats) -> float | None:
         """The same of the synthetic rows."""
@@ -202,10 +211,22 @@ def kind_of(question: Question, synthetic: Batch) -> Kind:
         centres, scales = ([float(of(amount)) for amount in amounts] for of in (_mean, _spread))
         return Correlation(question, -1.0, 1.0, (centres[0], centres[1]), (scales[0], scales[1]))
     known = amounts[0][~np.isnan(amounts[0])]
+    ends = _ends(question)
     different = np.unique(known) if len(known) else np.zeros(1)
     if len(different) <= _STEPS:
-        return Quantile(question, points=different, is_stepped=True)
-    return Quantile(question, points=np.unique(np.quantile(known, np.linspace(0, 1, _POINTS))))
+        return Quantile(question, points=np.union1d(different, ends), is_stepped=True, is_bounded=len(ends) == 2)
+    # Between two points the rows are taken to be spread evenly, which is wrong in a tail unless points lie close to the level.
+    level = question.level or 0.5
+    levels = np.union1d(np.linspace(0, 1, _POINTS), expit(logit(level) + np.linspace(-_AROUND, _AROUND, _POINTS // 2)))
+    return Quantile(question, points=np.union1d(np.quantile(known, levels), ends), is_bounded=len(ends) == 2)
+
+
+def _ends(question: Question) -> Floats:
+    """What the amount can be at least and at most, by the bounds: where no count rules out a tail, it may reach so far."""
+    amount = question.arguments[0]
+    domain = amount.node.over(amount.all_domains)
+    found = [domain.low, domain.high] if isinstance(domain, Amounts) else []
+    return np.array([end for end in found if math.isfinite(end)], dtype=np.float64)
 
 
 def _mean(amount: Floats) -> float:

@@ -24,8 +24,9 @@ Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
 #: A model that was tried has its own number; of any other less is believed.
 DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
-#: It is taken to miss no less than so many times the noise of a count, over the number of rows.
-_NOISE = 3.0
+#: It is taken to miss no less than so many times the noise of a usual number, over the number of rows: what fits a noisy count of
+#: one row in fifty misses the deviation of that count, which is 7 times as much in units of its root mean square.
+_NOISE = 7.0
 #: Weights follow from rows that were made from the same noisy numbers, so that their noise counts a little more than once.
 _SEEN_TWICE = 1.1
 #: Rows on which it is tried which columns a noisy number depends on.
@@ -157,7 +158,7 @@ class Measurements:
             rows, numbers = self.rows, self.numbers(columns)
             weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
             # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
-            fitted_noise = _NOISE * float(np.median(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
+            fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
             loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()

@@ -84,6 +84,9 @@ def attack_svg(
         axes.set(
             xscale="log", yscale="log", xlim=(floor, 1), ylim=(floor, 1), xlabel="false alarms", ylabel="members found"
         )
+        for axis in (axes.xaxis, axes.yaxis):  # plain numbers: laying out powers of ten takes as long as the curves
+            axis.set_major_formatter("{x:g}")
+            axis.set_minor_formatter(lambda _value, _at: "")
         axes.set_title(title, loc="left", fontsize=10, color=_INK)
         return _svg(figure, label=f"ROC curve of the attack: {title}")
 

@@ -81,7 +81,8 @@ class Budget:
     delta: float
 
     def __post_init__(self) -> None:
-        for name, value in (("epsilon", self.epsilon), ("delta", self.delta)):
+        given: dict[str, object] = {"epsilon": self.epsilon, "delta": self.delta}  # whatever was written
+        for name, value in given.items():
             if isinstance(value, bool) or not isinstance(value, numbers.Real):
                 raise BudgetError(f"{name} = {value!r} must be a number, and is of type {type(value).__name__}.")
         if not (math.isfinite(self.epsilon) and self.epsilon > 0):

@@ -89,7 +89,7 @@ def with_column(schema: Schema, at: int, form: Mapping[str, str]) -> Schema:
     changed = copy.deepcopy(schema)
     one = changed["columns"][at]
     one["kept"] = form.get("kept") == "yes"
-    if one["kept"]:
+    if one["kept"] and one["entry"].get("type") in KINDS:  # of pictures the form asks no more
         one["entry"], one["note"] = entry_from(form, one["entry"]), ""
     one["why"] = ""
     return changed

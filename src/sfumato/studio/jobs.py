@@ -87,7 +87,7 @@ class Jobs:
         facts: dict[str, Any] | None = None,
     ) -> Job:
         """Start a command; its answer is one JSON object."""
-        if sum(not self.progress(job).is_over for job in self.all()) >= MOST_RUNNING:
+        if sum(map(self._is_alive, self.all())) >= MOST_RUNNING:
             raise SfumatoError(f"{MOST_RUNNING} jobs run already. Wait until one has ended, or cancel it.")
         folder = self._folder / secrets.token_hex(8)
         try:

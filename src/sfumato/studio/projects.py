@@ -181,7 +181,8 @@ def _refuse_stale(project: Project, seen: int | None) -> None:
 
 def _is_whole(project: Project, identity: str) -> bool:
     """Whether a file says what such files say: anybody can write to their own files."""
-    kinds = {"name": str, "made": (int, float), "source": dict, "versions": list, "at": int, "chosen": dict}
+    kinds: dict[str, type | tuple[type, ...]] = {"name": str, "made": (int, float)}
+    kinds |= {"source": dict, "versions": list, "at": int, "chosen": dict}
     if project.id != identity or not all(isinstance(getattr(project, key), kind) for key, kind in kinds.items()):
         return False
     numbers = all(isinstance(number, int) and 0 < number < 10**9 for number in project.versions)

@@ -169,10 +169,27 @@ def examine(
     )
 
 
+def _one_of_several(tables: list[pd.DataFrame], schema: Schema) -> Schema:
+    """That of the one table whose rows these are; keys, which a release numbers anew, are left out."""
+    columns = {table.name: (table.columns, table.keys) for table in schema.tables}
+    if schema.persons is not None and schema.columns:
+        columns[schema.persons] = (schema.columns, (str(schema.unit.person),))
+    fitting = [
+        own
+        for own, keys in columns.values()
+        if all({*keys, *(column.name for column in own)} <= set(map(str, rows.columns)) for rows in tables)
+    ]
+    if len(fitting) != 1:
+        raise SourceError(
+            f"the schema has several tables, and one is looked at. Give the files of one of {', '.join(columns)}, as sfumato releases it."
+        )
+    return Schema(columns=fitting[0])
+
+
 def _as_meant(tables: list[pd.DataFrame], schema: Schema) -> Comparison:
     """The columns that a schema declares and all tables have, encoded as a release of them would be."""
     if schema.tables:
-        raise SourceError("the schema has several tables, and one is looked at here. Give that of one of them.")
+        schema = _one_of_several(tables, schema)
     shared = [column for column in schema.columns if all(column.name in table.columns for table in tables)]
     known = [column for column in shared if not column.discover and column.kind != "image"]
     some = Schema(columns=tuple(replace(column, depends_on=(), depends_on_map=()) for column in known))
@@ -217,6 +234,11 @@ def read_table(table: str | Path | pd.DataFrame) -> pd.DataFrame:
             f"{path} is not UTF-8. Save it as UTF-8, for instance with: iconv -f latin1 -t utf-8 OLD > NEW"
         ) from None
     except _UNREADABLE as error:
+        if isinstance(error, IsADirectoryError):
+            raise SourceError(
+                f"{path} is a folder, and one table is looked at. Give its file; of several tables that of one, such as "
+                "visits.parquet and synthetic.visits.parquet."
+            ) from None
         raise SourceError(f"{path} cannot be read as a table ({type(error).__name__}). Give CSV or Parquet.") from None
 
 

@@ -23,10 +23,7 @@ def released_tables(schema: Schema, histories: Sequence[Sequence[Histories]]) ->
     by_name = {table.name: table for table in schema.tables}
     for table, parts in zip(schema.tables, histories, strict=True):
         above = None if table.parent is None else by_name[table.parent]
-        if above is None:
-            counts = np.concatenate([part.number for part in parts])
-        else:
-            counts = below[table.name]
+        counts = np.concatenate([part.number for part in parts]) if above is None else below[table.name]
         whose = np.repeat(np.arange(len(counts)), counts)
         values = {name: _joined(parts, name) for name in parts[0].columns}
         if above is not None and same_clock(table, above):

@@ -4,7 +4,7 @@ Other bounds and categories are left to a person who knows them from elsewhere, 
 """
 
 import json
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -17,6 +17,7 @@ from sfumato.private.intake.csv_file import CsvSource
 from sfumato.private.intake.header import looks_like_names
 from sfumato.private.intake.many_files import FilesSource
 from sfumato.private.intake.pictures import FolderSource, IdxSource
+from sfumato.private.intake.related_tables import PERSONS, are_several, related, tables_in
 from sfumato.private.intake.sources import is_place, open_place
 from sfumato.private.intake.tables import NpzSource
 from sfumato.public.schema.one_line import line_of
@@ -45,10 +46,21 @@ relation = "add_or_remove"         # or replace_one: then the number of rows is 
 {max_rows:<34} # remove that column below
 
 """
+#: Of a schema of several tables.
+_TOP_OF_TABLES = """\
+# A draft of several tables: which hangs on which is guessed from the names of tables and columns, and nothing is from any row.
+# It loads when every table of events has a column. Complete them from PUBLIC knowledge (never by looking at the rows):
+#   "integer 0..110"  "numeric 0..5 decimals 2"  "datetime 2020-01-01..2024-12-31"  "categorical a | b | c"  "boolean"
+# A ? at the end: values may be missing. Remove the lines of columns that need not be released.
+# Then try it on the rows, for your eyes alone: sfumato check DATA --schema schema.toml
+
+[dataset]
+# target = "NAME"                  # the column of the persons that models shall predict
+# rows = 10000                     # an approximate number of persons, if that is public
+
+"""
+_MOMENTS = {"day", "date", "time", "moment", "timestamp", "year", "month", "when", "at"}
 _NOTHING = "nothing from any row"
-#: Whose identifiers tell persons apart.
-_PERSONS = {"patient", "person", "subject", "customer", "client", "user", "member", "pupil", "student", "employee"}
-_PERSONS |= {"passenger", "respondent"}
 _LINE, _NOTED = 100, 120
 #: What a draft says of NumPy's types, by the letter of each.
 _KINDS: dict[str, Kind] = {"b": "boolean", "i": "integer", "u": "integer", "f": "numeric", "M": "datetime"}
@@ -80,6 +92,9 @@ def draft_schema(data: Structured, *, header: bool = False) -> str:
     "gain" = "integer discover"              # or low..high
     <BLANKLINE>
     """
+    several = _several(data, header=header)
+    if several is not None:
+        return _draft_of_tables(several)
     source = open_place(data, None) if is_place(data) else None
     if not isinstance(source, NpzSource | IdxSource | FolderSource):
         proposals, shown = proposals_for(data, header=header)
@@ -99,6 +114,11 @@ def draft_schema(data: Structured, *, header: bool = False) -> str:
 
 def proposals_for(data: Structured, *, header: bool = False) -> tuple[list[Proposal], str]:
     """What may be proposed for each column of a table, and what it was told by."""
+    if _several(data, header=header) is not None:
+        raise SourceError(
+            f"{data if is_place(data) else 'the data'} holds several tables, and types are told, and questions asked, of one. Give "
+            "one of its files, or draft the structure of all without --types and --interactive."
+        )
     if not is_place(data):
         return _some_kept([propose(name, kind) for name, kind in _kinds_of_frame(data).items()]), "names and types"
     source = open_place(data, None)
@@ -113,6 +133,55 @@ def proposals_for(data: Structured, *, header: bool = False) -> tuple[list[Propo
         found = [propose(name, _kind_of_arrow(kind)) for name, kind in types.items()]
         return _some_kept(found), "names and types"
     raise SourceError(f"{data} is no table, and there is nothing to ask for pictures. Leave out --interactive.")
+
+
+def _several(data: Structured, *, header: bool) -> dict[str, list[Proposal]] | None:
+    """The columns of each of several tables; None where there is one."""
+    tables = tables_in(data)
+    if tables is None:
+        return None
+    several = {name: proposals_for(table, header=header)[0] for name, table in tables.items()}
+    is_several = are_several({name: [p.name for p in proposals] for name, proposals in several.items()})
+    return several if is_several else None
+
+
+def _draft_of_tables(several: Mapping[str, Sequence[Proposal]]) -> str:
+    """A draft of persons and what hangs on them. Events are not discovered: what is not known of them is left to a person."""
+    tables, others = related({name: [p.name for p in proposals] for name, proposals in several.items()})
+    sections = []
+    for table in tables:
+        head = [f"[tables.{_quoted(table.name)}]"]
+        named = {
+            "key": table.key,
+            "parent": table.parent,
+            "parent_key": table.parent_key,
+            "person_key": table.person_key,
+        }
+        head += [f"{word} = {_quoted(name)}" for word, name in named.items() if name is not None]
+        own = [replace(p, dropped="") for p in several[table.name] if p.name not in table.keys]
+        if table.parent is not None:
+            moments = [p.name for p in own if p.kind == "datetime" or _MOMENTS & set(words_of(p.name))]
+            head.append("max_rows = 20                      # so many rows count, of each that they hang on")
+            head.append(
+                f"# order = {_quoted(next(iter(moments), 'NAME'))}   # a number or a date of its columns, if rows have an order"
+            )
+            head.append('# kind = "NAME"                    # a column of sorts, each with values of its own')
+        entries = "".join(entry_of(p) if table.parent is None else _entry_of_event(p) for p in own)
+        sections.append("\n".join(head) + f"\n\n[tables.{_quoted(table.name)}.columns]\n{entries}")
+    left = "".join(
+        f"# {name} leads to no person. If it is public: [lookups.NAME] with key and file.\n" for name in others
+    )
+    return _TOP_OF_TABLES + "\n".join(sections) + left
+
+
+def _entry_of_event(proposal: Proposal) -> str:
+    """A column of events: what would be discovered waits as a comment for whoever knows."""
+    entry = entry_of(proposal)
+    if "discover" not in entry:
+        return entry
+    name = _quoted(proposal.name)
+    line = {"numeric": "numeric LOW..HIGH", "integer": "integer LOW..HIGH", "datetime": "datetime FIRST..LAST"}
+    return f"# {name} = {_quoted(line.get(str(proposal.kind), 'categorical A | B'))}   # complete it, and remove the first #\n"
 
 
 def _some_kept(proposals: list[Proposal]) -> list[Proposal]:
@@ -144,7 +213,7 @@ def draft_of(
     proposals: Sequence[Proposal], *, shown: str, answers: Answers | None = None, nothing: str = _NOTHING
 ) -> str:
     """The text of a draft with these columns; `nothing` says what of the rows is in it."""
-    likely = [p.name for p in proposals if p.dropped and _PERSONS & set(words_of(p.name))]
+    likely = [p.name for p in proposals if p.dropped and PERSONS & set(words_of(p.name))]
     entries = "".join(entry_of(proposal) for proposal in proposals)
     return _draft([f"[columns]\n{entries}"], shown, answers, person=likely[:1], nothing=nothing)
 

@@ -220,8 +220,8 @@ def paired(keys: NDArray[np.uint64], persons: NDArray[np.uint64]) -> NDArray[np.
     >>> paired(np.array([[1, 2], [0, 0]], dtype=np.uint64), np.array([[5, 6], [5, 6]], dtype=np.uint64)).tolist()
     [[16, 20], [0, 0]]
     """
-    known = keys.any(axis=1) & persons.any(axis=1)
-    return np.where(known[:, None], keys + np.uint64(3) * persons, np.uint64(0))
+    known = keys.any(axis=1, keepdims=True) & persons.any(axis=1, keepdims=True)
+    return np.where(known, keys + np.uint64(3) * persons, np.uint64(0))
 
 
 def distinct(ids: NDArray[np.uint64]) -> tuple[NDArray[np.uint64], NDArray[np.int64]]:
