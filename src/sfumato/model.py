@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from numbers import Integral
 from typing import Any, Protocol, runtime_checkable
 
 import numpy as np
@@ -178,6 +177,6 @@ def public_seed(seed: object) -> int:
     Traceback (most recent call last):
     sfumato.errors.ModelError: seed = -1 must be a whole number of at least 0.
     """
-    if isinstance(seed, bool) or not isinstance(seed, Integral) or seed < 0:
+    if isinstance(seed, bool) or not isinstance(seed, int | np.integer) or seed < 0:
         raise ModelError(f"seed = {seed!r} must be a whole number of at least 0.")
     return int(seed)

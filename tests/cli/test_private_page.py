@@ -14,7 +14,7 @@ import sfumato as sf
 from sfumato.cli import app
 from sfumato.lab.assess import beside
 from sfumato.lab.assess.beside import compare
-from sfumato.lab.assess.pictures import compare_pictures
+from sfumato.lab.assess.beside_pictures import pictures_beside
 from sfumato.present.beside import STAMP
 
 SCHEMA = sf.Schema(
@@ -120,7 +120,7 @@ def test_pictures_stand_class_by_class() -> None:
     pictures = np.ones((60, 8, 8)) * 200 * labels[:, None, None]
     made = sf.Synthetic(images=pictures[:10], labels=labels[:10], classes=("no", "yes"))
     data = {"image": pictures, "label": np.array(["no", "yes"])[labels]}
-    found = compare_pictures(data, made, schema)
+    found = pictures_beside(data, made, schema)
     assert [name for name, _, _ in found["strips"]] == ["no", "yes"]
     assert found["rows"] == {"real": 60, "synthetic": 10}
     (_, no, _), (_, yes, _) = found["strips"]

@@ -10,7 +10,7 @@ from sfumato.errors import ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import Release
 from sfumato.lab.assess.beside import compare
-from sfumato.lab.assess.pictures import compare_pictures
+from sfumato.lab.assess.beside_pictures import pictures_beside
 from sfumato.present.beside import STAMP, private_page
 from sfumato.private.intake.query import Query
 from sfumato.public.schema.schema import Schema
@@ -44,7 +44,7 @@ class AskedPage:
         """Compare the release with the rows that it was made from. Only the owner of the file may read it."""
         synthetic = written.synthetic()
         if synthetic.table is None:
-            found = compare_pictures(data, synthetic, written.schema)
+            found = pictures_beside(data, synthetic, written.schema)
         else:
             found = compare(data, synthetic.table, written.schema, test=self.test)
         text = private_page(

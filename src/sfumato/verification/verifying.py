@@ -107,6 +107,13 @@ class Verification:
             raise VerificationError(self.problems[0])
 
 
+def _folder_of(path: object) -> Path:
+    if not isinstance(path, str | PathLike):
+        hint = " Its folder is release.path." if hasattr(path, "path") else ""
+        raise VerificationError(f"verify takes the path of a folder, and this is of type {type(path).__name__}.{hint}")
+    return Path(path)
+
+
 def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = None) -> Verification:
     """Check a release folder.
 
@@ -121,10 +128,7 @@ def verify(path: str | Path, *, rebuild: bool | None = None, signer: Signer = No
     Raises:
         VerificationError: There is no certificate that can be read.
     """
-    if not isinstance(path, str | PathLike):
-        hint = " Its folder is release.path." if hasattr(path, "path") else ""
-        raise VerificationError(f"verify takes the path of a folder, and this is of type {type(path).__name__}.{hint}")
-    folder = Path(path)
+    folder = _folder_of(path)
     before = file_checks.stamps(folder)
     content = file_checks.read_certificate(folder)
     try:
