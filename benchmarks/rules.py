@@ -3,6 +3,8 @@
     python benchmarks/rules.py broken [TABLE,...] [MECHANISM,...]     12 kinds of rules, six tables, every mechanism that gives rows
     python benchmarks/rules.py utility [TABLE ...] [SEED ...] [with|without]
                                                         Adult and a made-up table, with and without rules that are true
+    python benchmarks/rules.py follows CASE[,...] [SEED ...]
+                                                        what depends on what, in cases of the zoo: rows that obey, and both columns' TVD
     python benchmarks/rules.py time [ROWS]                             drawing rows with and without rules
 
 Each line is JSON. The tables of `broken` are samples of public ones; its rules are made from their columns and are not true of
@@ -17,6 +19,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from zoo.cases import CASES
 
 import sfumato as sf
 from sfumato.errors import MissingLibraryError, PlanError, SchemaError
@@ -25,6 +28,7 @@ from sfumato.lab.benchmark.protocol import run
 from sfumato.mechanism import Learner, registered, registered_names
 from sfumato.mechanisms import DPMerf, PateGan
 from sfumato.pieces import draw_pieces
+from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.schema.rules import Rule
 from sfumato.public.schema.schema import Column, Schema
@@ -238,6 +242,25 @@ def utility(tables: list[str], seeds: list[int], which: list[bool]) -> None:
                 )
 
 
+def follows(cases: list[str], seeds: list[int]) -> None:
+    """How many released rows have what follows in the real ones, and how far columns are from theirs (categories, whole numbers)."""
+    for name, seed in ((name, seed) for name in cases for seed in seeds):
+        split = CASES[name].load()
+        data, source = sf.Sensitive.read(split.train, split.schema), NoiseSource(research_seed=1_000 + seed)
+        fitted = sf.fit("3a-table", data, BUDGET, seed=seed, source=source)
+        rows = fitted.model.sample(len(split.train), seed=seed).table
+        line: dict[str, Any] = {"case": name, "seed": seed}
+        for column in (c for c in split.schema.columns if c.is_coded or c.kind == "integer"):
+            real, made = (x[column.name].astype(str).value_counts(normalize=True) for x in (split.train, rows))
+            line[f"tvd {column.name}"] = round(float(real.sub(made, fill_value=0).abs().sum() / 2), 4)
+        for column in (c for c in split.schema.columns if len(c.depends_on) == 1):
+            known = split.train.drop_duplicates(column.depends_on[0]).set_index(column.depends_on[0])[column.name]
+            expected = rows[column.depends_on[0]].astype(known.index.dtype).map(known)
+            right = expected.astype(str) == rows[column.name].astype(str)
+            line[f"obey {column.name}"] = round(float(right.mean()), 4)
+        print(json.dumps(line), flush=True)
+
+
 def timed(n_rows: int) -> None:
     """Draw rows of one model with and without rules that are true of the private rows; in seconds of the processor."""
     benchmark = load("adult")
@@ -282,5 +305,7 @@ if __name__ == "__main__":
         which = [word == "with" for word in more if word in ("with", "without")] or [False, True]
         names = [name for name in more if name in TABLES] or ["adult", "hospital"]
         utility(names, [int(seed) for seed in more if seed.isdigit()] or [1, 2, 3, 4, 5], which)
+    elif what == "follows":
+        follows(more[0].split(","), [int(seed) for seed in more[1:]] or [1, 2, 3, 4, 5])
     else:
         timed(int(more[0]) if more else 1_000_000)

@@ -99,6 +99,17 @@ def test_of_few_rows_a_model_is_not_believed_beyond_the_noise_that_it_was_fitted
     system = few._system(("region", "smokes"), few.discrepancy)
     assert math.sqrt(system.loud / 50) > 0.98 * system.numbers.stddevs.mean()
 
+    def error(measured: Measurements) -> float:
+        inside = (measured.rows.batch["region"] == 0).astype(np.float64)[:, None]
+        found = measured.totals(inside * (measured.rows.batch["smokes"] == 1)[:, None], ("region", "smokes"))
+        return math.sqrt(float(found.noise[0, 0] + found.model[0, 0]))
+
+    # The model is as it is because of this noise: the error is that of both together, and not that of two that may cancel.
+    tied, apart = replace(few, _systems={}), replace(few, _systems={})
+    apart._systems[("region", "smokes"), few.discrepancy] = replace(system, tied=0.0)
+    assert 0.5 < system.tied < 1
+    assert 1.0 < error(tied) / error(apart) <= math.sqrt(2)
+
 
 def test_a_wider_confidence_and_the_population_are_wider(asked: Asker) -> None:
     def width(**options) -> float:

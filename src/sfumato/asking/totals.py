@@ -62,6 +62,7 @@ class _System:
     weighed: Any
     expected: Floats
     loud: float
+    tied: float  # how much of what the model misses is the noise that it was fitted to: from 0 to 1
     factor: Any
 
 
@@ -160,10 +161,11 @@ class Measurements:
             # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
             fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
             loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
+            tied = 1 - (discrepancy / fitted_noise) ** 2 if fitted_noise > discrepancy else 0.0
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
             factor = cho_factor(gram, check_finite=False) if len(gram) else None
-            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, factor)
+            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, tied, factor)
         return self._systems[columns, discrepancy]
 
     def totals(self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1) -> Totals:
@@ -188,5 +190,15 @@ class Measurements:
         drawn = (products / rows.n_synthetic - np.outer(mean_rest, mean_rest)) / rows.n_synthetic
         sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
         both = np.outer(scale, scale)
-        model = (loud * squares + n**2 * drawn) * both
-        return Totals(values * scale, noise * both, model, sampling * both, np.diag(squares).copy())
+        model = loud * squares + n**2 * drawn
+        both *= _together(np.diag(noise), np.diag(model), system.tied)
+        return Totals(
+            values * scale, noise * both, model * both, sampling * np.outer(scale, scale), np.diag(squares).copy()
+        )
+
+
+def _together(noise: Floats, model: Floats, tied: float) -> Floats:
+    """By how much more two errors vary together than apart where they are `tied`: the sum of deviations in the place of that of squares."""
+    apart = np.maximum(noise + model, 1e-300)
+    more = np.sqrt(1 + 2 * tied * np.sqrt(np.maximum(noise * model, 0.0)) / apart)
+    return np.outer(more, more)

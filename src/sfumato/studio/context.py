@@ -46,15 +46,16 @@ class BadForm(Exception):
     """A form that was not filled in on a page of this session."""
 
 
-def studio_of(request: Request) -> Studio:
+async def studio_of(request: Request) -> Studio:
     """The studio that serves this request."""
     studio: Studio = request.app.state.studio
     return studio
 
 
-def project_of(request: Request, project_id: str) -> Project:
+async def project_of(request: Request, project_id: str) -> Project:
     """The project of an address."""
-    found = studio_of(request).projects.get(project_id)
+    studio: Studio = request.app.state.studio
+    found = studio.projects.get(project_id)
     if found is None:
         raise HTTPException(404)
     return found

@@ -29,7 +29,9 @@ def binning(column: Column) -> Binning:
 
 
 def binned(features: tuple[Feature, ...], binnings: tuple[Binning, ...], target: Binning) -> BinnedTable:
-    return BinnedTable(features, binnings, target, total=1_000.0, total_stddev=5.0, cell_stddev=1.0)
+    return BinnedTable(
+        features, binnings, target, total=1_000.0, total_stddev=5.0, cell_stddev=1.0, margin_stddevs=(1.0,)
+    )
 
 
 def fitted(target: Column) -> FittedTable:
@@ -107,7 +109,13 @@ def test_of_more_rows_than_there_were_several_share_the_chance_of_a_label(privat
     of_x = Binning(Cells(named), 40_000, np.arange(40_000), np.ones(40_000), PointMasses())
     table = FittedTable(
         BinnedTable(
-            (Feature(of_x.cells),), (of_x,), binning(CLASS), total=private_rows, total_stddev=5.0, cell_stddev=1.0
+            (Feature(of_x.cells),),
+            (of_x,),
+            binning(CLASS),
+            total=private_rows,
+            total_stddev=5.0,
+            cell_stddev=1.0,
+            margin_stddevs=(1.0,),
         ),
         rates=np.array([0.8, 0.2]),
         population=Population(

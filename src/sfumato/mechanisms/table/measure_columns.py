@@ -27,10 +27,11 @@ from sfumato.mechanisms.table.columns.point_masses import (
     with_round_values,
     zoom_width,
 )
-from sfumato.mechanisms.table.columns.rules import likeliest_rule, rule_blocks
+from sfumato.mechanisms.table.columns.rules import CountedRule, rule_blocks
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
+from sfumato.public.schema.following import values_of
 
 
 @dataclass(frozen=True)
@@ -40,8 +41,8 @@ class ColumnStage:
     plan: TablePlan
     view: Doors
 
-    def run(self) -> BinnedTable:
-        """The bins of every column."""
+    def run(self, rules: Sequence[CountedRule] = ()) -> BinnedTable:
+        """The bins of every column; columns of rules that were counted have one count more."""
         settings = self.plan.settings.columns
         joined = self._features()
         every, counted = self._count_cells((*joined, *(() if self.plan.target is None else (self.plan.target,))))
@@ -49,6 +50,8 @@ class ColumnStage:
         total, total_stddev = _total(counted)
         by_class = self._codes(features) if self.plan.has("codes") else {}
         counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
+        cell_stddev = counted[0].leaf_stddev if counted else 1.0
+        counted = [self._with_rules(f, one, rules) for f, one in zip(every, counted, strict=True)]
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
         dates = {
@@ -70,24 +73,34 @@ class ColumnStage:
             target = self._classes_of(every[-1].cells, masses[-1], points[-1], least=least)
         bin_of = side_by_side([b.bin_of for b in (*binnings, *(() if target is None else (target,)))])
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
-        cell_stddev = counted[0].leaf_stddev if counted else 1.0
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
-        return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, in_full, by_class)
+        margins = tuple(one.leaf_stddev for one in counted[: len(features)])
+        return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class)
 
-    def rules(self) -> dict[str, Integers]:
+    def rules(self) -> list[CountedRule]:
         """What follows from every combination of reasons, for the columns that are a function of others."""
         rules = self.plan.rules
         if not rules:
-            return {}
+            return []
         blocks = [
             (block, partial(maps.reason_and_consequence, rule=one), 1)
             for block, one in zip(rule_blocks(rules), rules, strict=True)
         ]
-        tables, settings = count_each(self.view, "rules", blocks), self.plan.settings.columns
-        return {
-            one.column.name: likeliest_rule(scaled(counts, 1.0, *one.shape), settings)
+        tables = count_each(self.view, "rules", blocks)
+        return [
+            CountedRule.read(one, scaled(counts, 1.0, *one.shape), self.plan.settings.columns)
             for one, counts in zip(rules, tables, strict=True)
-        }
+        ]
+
+    def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
+        """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""
+        if self.plan.schema.unit.max_rows > 1:
+            return counted
+        every = [one.reason_rows(j) for one in rules for j in range(len(one.of.reasons))]
+        for one in (*every, *(rule.consequence_rows() for rule in rules)):
+            if one.column == feature.cells.column:
+                counted = counted.with_values(values_of(one.column), one.rows, one.variances)
+        return counted
 
     def _codes(self, features: Sequence[Feature]) -> dict[int, CodeTable]:
         """Rows of each class at every category of columns that have too many of them for bins, by their places."""

@@ -106,7 +106,16 @@ class JointStage:
         scarce = few.scarce(binned, tables, per_class)
         if scarce.any():
             per_class, exceptions = few.rows(binned, tables, margins, per_class, scarce)
-        of_classes = partial(joint_tables, tables, binned.binnings, margins, per_class, self._settings, ordered=ordered)
+        of_classes = partial(
+            joint_tables,
+            tables,
+            binned.binnings,
+            margins,
+            per_class,
+            self._settings,
+            ordered=ordered,
+            better_known=binned.better_known,
+        )
         joints = of_classes()
         if scarce.any():
             joints = of_classes(expected=few.expected(joints, tables, margins, per_class, exceptions))
@@ -365,9 +374,9 @@ def _shares(mass: Floats) -> Floats:
 def _better_margins(binned: BinnedTable, tables: Sequence[ClassTable]) -> list[Floats]:
     """The probability of each bin, from its cells and from the sum of its class tables."""
     out = []
-    for binning, table in zip(binned.binnings, tables, strict=True):
+    for binning, table, of_margin in zip(binned.binnings, tables, binned.margin_stddevs, strict=True):
         noise = float((table.stddev**2).sum())
-        own = noise / (noise + binned.cell_stddev**2)
+        own = noise / (noise + of_margin**2)
         counted = table.counts.sum(axis=0) + binned.total / binning.size
         out.append(_shares(to_simplex(own * binning.margin + (1 - own) * counted, total=binned.total)))
     return out

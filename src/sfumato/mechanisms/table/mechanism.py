@@ -38,7 +38,8 @@ _GAIN = (
 def measure_table(plan: TablePlan, view: Doors) -> FittedTable:
     """All stages in order: each asks a door, with what the stages before it have shown."""
     columns = ColumnStage(plan, view)
-    rules, binned = columns.rules(), columns.run()
+    counted = columns.rules()
+    binned, rules = columns.run(counted), {rule.of.column.name: rule.follows for rule in counted}
     if not binned.binnings:
         return replace(FittedTable.of_target(binned, plan.schema.unit), rules=rules)
     tables = JointStage(plan, view)

@@ -20,7 +20,7 @@ from sfumato.private.engines.task import Task, Texts, texts_of
 from sfumato.private.engines.worker import agreeing
 from sfumato.private.intake.conforming import conform
 from sfumato.private.intake.dask_frame import partition_source
-from sfumato.private.intake.persons import person_hashes
+from sfumato.private.intake.persons import hashes, naming
 from sfumato.private.intake.quiet import silence
 from sfumato.private.intake.values import Values, rows_where
 from sfumato.private.kernel.primitives import RowPrimitives
@@ -154,7 +154,8 @@ def hashed(facts: Facts, raw: Raw, key: bytes) -> NDArray[np.uint64]:
     """Whose row each is, as far as the driver needs it: equal for equal ids, under a secret key."""
     facts.require_same_software()
     person = str(facts.schema.unit.person)
-    private_hashes = [person_hashes(private_raw, person, key) for private_raw in chunks(raw, [person])]
+    with naming(person):
+        private_hashes = [hashes(private_raw[person], key) for private_raw in chunks(raw, [person])]
     return np.concatenate([np.empty((0, 2), dtype=np.uint64), *private_hashes])
 
 
@@ -182,8 +183,7 @@ def split(facts: Facts, raw: Raw, persons: "Numbered", ends: NDArray[np.int64]) 
     person, numbers, start = str(facts.schema.unit.person), persons.numbers, 0
     private_batches, private_hashes = list[Batch](), list[NDArray[np.uint64]]()
     for private_raw in chunks(raw, [*column_names(facts.schema), person], rows=rows_at_once(facts.schema)):
-        private_hashes.append(person_hashes(private_raw, person, persons.key))
-        del private_raw[person]
+        private_hashes.append(hashes(private_raw.pop(person), persons.key))
         n_rows = len(private_hashes[-1])
         own = numbers[start : start + n_rows]
         kept = np.zeros(n_rows, dtype=bool)

@@ -21,7 +21,7 @@ from sfumato.errors import EngineError
 from sfumato.private.engines import part as parts
 from sfumato.private.engines.task import Task, added
 from sfumato.private.intake.conforming import conform
-from sfumato.private.intake.persons import person_hashes
+from sfumato.private.intake.persons import hashes, naming
 from sfumato.private.intake.values import Values
 from sfumato.private.rows.batches import Piece
 from sfumato.public.plan.probe import take
@@ -259,7 +259,8 @@ def _next_block(facts: parts.Facts, chunks: Any, person: str, key: bytes) -> tup
     facts.require_same_software()
     private_batches, private_hashes = list[Batch](), list[NDArray[np.uint64]]()
     for private_raw in chunks:
-        private_hashes.append(person_hashes(private_raw, person, key))
+        with naming(person):
+            private_hashes.append(hashes(private_raw[person], key))
         own = {name: values for name, values in private_raw.items() if name != person}
         private_batches.append(conform(own, facts.schema))
         if sum(map(len, private_hashes)) >= _BLOCK_ROWS:

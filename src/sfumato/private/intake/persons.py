@@ -2,7 +2,8 @@
 
 import hashlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 import numpy as np
 import pandas as pd
@@ -71,7 +72,8 @@ class LimitedSource:
     def _draw(self, rows: int) -> NDArray[np.int64]:
         """The number of each row's person; -1 for a row that is dropped."""
         chunks = self.source.chunks([self.person], rows=rows)
-        private_hashes = [person_hashes(chunk, self.person, self.key) for chunk in chunks]
+        with naming(self.person):
+            private_hashes = [hashes(chunk[self.person], self.key) for chunk in chunks]
         return limited(private_hashes, key=self.key, max_rows=self.max_rows)
 
 
@@ -97,10 +99,11 @@ def limited(private_hashes: Sequence[NDArray[np.uint64]], *, key: bytes, max_row
     return numbers
 
 
-def person_hashes(private_chunk: Mapping[str, Values], person: str, key: bytes) -> NDArray[np.uint64]:
-    """Whose each row of a chunk is, by the column that the schema names."""
+@contextmanager
+def naming(person: str) -> Iterator[None]:
+    """Whatever in the column of persons cannot be read is refused by its name."""
     try:
-        return hashes(private_chunk[person], key)
+        yield
     except UnreadableTypeError as error:
         raise SourceError(f"the person column {person!r}: {error}") from None
 

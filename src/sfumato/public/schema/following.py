@@ -24,7 +24,7 @@ class Following:
     @property
     def shape(self) -> tuple[int, int]:
         """Combinations of the reasons, and values of the column."""
-        return math.prod(map(_size, self.reasons)), _size(self.column)
+        return math.prod(map(places_of, self.reasons)), places_of(self.column)
 
     @property
     def is_given(self) -> bool:
@@ -35,7 +35,7 @@ class Following:
         """The combination that each row has."""
         at = np.zeros(len(batch[self.reasons[0].name]), dtype=np.int64)
         for reason in self.reasons:
-            at = at * _size(reason) + _place(batch[reason.name], reason)
+            at = at * places_of(reason) + _place(batch[reason.name], reason)
         return at
 
     def value_of(self, batch: Mapping[str, NDArray[Any]]) -> NDArray[np.int64]:
@@ -52,7 +52,7 @@ class Following:
         for *reasons, value in self.column.depends_on_map:
             at = 0
             for reason, text in zip(self.reasons, reasons, strict=True):
-                at = at * _size(reason) + _named(text, reason)
+                at = at * places_of(reason) + _named(text, reason)
             table[at] = _named(value, self.column)
         return table
 
@@ -63,17 +63,23 @@ def followings(columns: Sequence[Column]) -> list[Following]:
     return [Following(c, tuple(by_name[name] for name in c.depends_on)) for c in _reasons_first(columns)]
 
 
-def _size(column: Column) -> int:
+def places_of(column: Column) -> int:
+    """How many values a column can have, a missing one among them."""
     if column.is_coded:
         return column.size
     return math.floor(column.high) - math.ceil(column.low) + 1 + int(column.missing)
+
+
+def values_of(column: Column) -> NDArray[Any]:
+    """Every value of a column, by its place, as encoded rows hold them."""
+    return _values(np.arange(places_of(column)), column)
 
 
 def _place(values: NDArray[Any], column: Column) -> NDArray[np.int64]:
     if column.is_coded:
         return values.astype(np.int64)
     whole = np.rint(values.astype(np.float64)) - math.ceil(column.low)
-    last = _size(column) - 1
+    last = places_of(column) - 1
     inside = np.clip(np.nan_to_num(whole), 0, last - int(column.missing))
     return np.where(np.isnan(whole) & column.missing, last, inside).astype(np.int64)
 
@@ -82,20 +88,20 @@ def _values(places: NDArray[np.int64], column: Column) -> NDArray[Any]:
     if column.is_coded:
         return places
     numbers = math.ceil(column.low) + places.astype(np.float64)
-    return np.where(column.missing & (places == _size(column) - 1), np.nan, numbers)
+    return np.where(column.missing & (places == places_of(column) - 1), np.nan, numbers)
 
 
 def _named(text: str, column: Column) -> int:
     """The place of a value that is written as a text; the empty one is what is missing. -1 for what the column cannot hold."""
     if not text:
-        return _size(column) - 1 if column.missing else -1
+        return places_of(column) - 1 if column.missing else -1
     if column.is_coded:
         return column.categories.index(text) if text in column.categories else -1
     try:
         place = int(text) - math.ceil(column.low)
     except ValueError:
         return -1
-    return place if 0 <= place < _size(column) - int(column.missing) else -1
+    return place if 0 <= place < places_of(column) - int(column.missing) else -1
 
 
 def followed(
@@ -167,7 +173,7 @@ def _other_reasons(
     place = (np.cumsum(of_value) - of_value)[value] + (rank + 0.5) / counts[value] * of_value[value]
     taken = by_value[np.minimum(np.searchsorted(np.cumsum(lacking[by_value]), place), n_reasons - 1)]
     changed = {}
-    for column, at in zip(one.reasons, np.unravel_index(taken, tuple(map(_size, one.reasons))), strict=True):
+    for column, at in zip(one.reasons, np.unravel_index(taken, tuple(map(places_of, one.reasons))), strict=True):
         changed[column.name] = rows[column.name].copy()
         changed[column.name][wrong] = _values(at, column)
     return changed

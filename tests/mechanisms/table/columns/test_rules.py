@@ -9,9 +9,13 @@ from small_tables import COLUMNS, SMALL_TABLE
 
 import sfumato as sf
 from sfumato.extending import NoiseSource
-from sfumato.mechanisms.table.columns.rules import likeliest_rule
+from sfumato.mechanisms.common.cells import Cells
+from sfumato.mechanisms.table.columns.adaptive_grid import Counted
+from sfumato.mechanisms.table.columns.rules import CountedRule, likeliest_rule, rule_share
 from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.settings.budget import BudgetSettings
 from sfumato.public.plan.measured import Measured
+from sfumato.public.schema.following import Following
 
 N_ROWS, BUDGET = 12_000, sf.Budget(epsilon=1.0, delta=1e-5)
 REGION_OF = np.array([0, 0, 1, 2, 2, 1, 0, 3, 3, 0, 1, 2])
@@ -94,3 +98,39 @@ def test_a_rule_without_neighbours_is_read_as_it_is(seed: int) -> None:
     truth = rng.integers(6, size=40)
     counts = 80.0 * (truth[:, None] == np.arange(6)) + 10.0 * rng.standard_normal((40, 6))
     assert (likeliest_rule(Measured(counts, 10.0), COLUMNS) == truth).all()
+
+
+def test_no_rule_has_more_for_the_others_needs() -> None:
+    """One that needs all it may have left two others next to nothing; several together have more than one."""
+    budget = BudgetSettings()
+    city, age = (Following(COLUMNS_OF[j], (COLUMNS_OF[j - 1],)) for j in (1, 3))
+    fewest, most = budget.rule
+    assert rule_share([city], budget, rows=1e9) == fewest
+    assert rule_share([city, age], budget, rows=1e9) == 2 * fewest
+    assert rule_share([age], budget, rows=1.0) == most
+    assert rule_share([city, age], budget, rows=1.0) == pytest.approx(most * 2**0.5)
+
+
+def test_what_a_rule_counts_is_one_more_count_of_its_columns() -> None:
+    """Of every reason as it stands out; all that may follow is added up where nothing does."""
+    city = Following(COLUMNS_OF[1], (COLUMNS_OF[0],))
+    counts = np.zeros((12, 4))
+    counts[np.arange(12), REGION_OF] = 100.0
+    counts[3] = [1.0, 2.0, 5.0, 0.0]
+    rule = CountedRule.read(city, Measured(counts, 10.0), COLUMNS)
+    reasons, regions = rule.reason_rows(0), rule.consequence_rows()
+    assert reasons.column.name == "city"
+    assert reasons.rows.tolist() == [100.0] * 3 + [8.0] + [100.0] * 8
+    assert reasons.variances.tolist() == [100.0] * 3 + [400.0] + [100.0] * 8
+    assert regions.rows.sum() == pytest.approx(reasons.rows.sum())
+    assert regions.variances.sum() == pytest.approx(reasons.variances.sum())
+
+
+def test_one_more_count_leaves_less_noise_in_a_column() -> None:
+    rng, rows = np.random.default_rng(0), np.full(12, 100.0)
+    cells = Cells(COLUMNS_OF[0])
+    noisy = [rows + 30.0 * rng.standard_normal(12) for _ in range(2)]
+    counted = Counted(cells, np.arange(12), noisy[0], 60.0, np.arange(12), noisy[1], 30.0)
+    again = counted.with_values(np.arange(12), rows + 15.0 * rng.standard_normal(12), np.full(12, 225.0))
+    assert again.leaf_stddev == pytest.approx((1 / 900 + 1 / 225) ** -0.5)
+    assert np.abs(again.leaf_counts - rows).mean() < 0.6 * np.abs(counted.leaf_counts - rows).mean()

@@ -75,6 +75,18 @@ def test_tables_are_probabilities_and_keep_the_rates_of_the_classes(stddev: floa
         assert found.sum(axis=1) == pytest.approx(PER_CLASS / PER_CLASS.sum(), abs=1e-6)
 
 
+def test_all_classes_together_have_a_margin_that_is_better_known() -> None:
+    """Adding up classes, each with noise of its own, would lose what is known of a column."""
+    counts, exact = tables(truth(), stddev=100.0), truth()
+    margins = [c.sum(axis=0) / c.sum() for c in exact]
+
+    def error(*, known: bool) -> float:
+        found = joint_tables(counts, binnings(), margins, PER_CLASS, JOINT, better_known=[known] * len(SIZES))
+        return float(np.abs(found[1].sum(axis=0) - margins[1]).sum() / 2)
+
+    assert error(known=True) < 0.002 < error(known=False)
+
+
 def test_a_rare_category_that_gives_a_class_away_keeps_most_of_its_weight() -> None:
     """One row in fifty has it, nearly all of them of the small class; noise as large as a quarter of its count."""
     column = Column(name="b", kind="boolean")

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.common.simplex import haar_within, to_simplex
 from sfumato.mechanisms.table.columns.density import Intervals, NoisySums, find_density, shapes_of
@@ -133,6 +133,15 @@ class Counted:
         first, second = self.part_stddev**-2, again.stddev**-2
         counts = (first * self.part_counts + second * again.values) / (first + second)
         return replace(self, part_counts=counts, part_stddev=(first + second) ** -0.5)
+
+    def with_values(self, values: Values, rows: Floats, variances: Floats) -> "Counted":
+        """With one more count of every value, each with noise of its own; the noise that is left is taken for the same in all."""
+        leaf, n_leaves = self.leaf[self.cells.code(values)], len(self.leaf_counts)
+        counted, noise = (np.bincount(leaf, weights=x, minlength=n_leaves) for x in (rows, variances))
+        first = self.leaf_stddev**-2
+        second = np.where(noise > 0, 1 / np.maximum(noise, 1e-300), 0.0)
+        both = (first * self.leaf_counts + second * counted) / (first + second)
+        return replace(self, leaf_counts=both, leaf_stddev=math.sqrt(float(np.mean(1 / (first + second)))))
 
     def mass(self, settings: ColumnSettings, *, total: float) -> Floats:
         """How many rows each cell holds, of so many in all."""

@@ -16,6 +16,8 @@ from sfumato.public.plan.measured import Measured
 class BinnedTable:
     """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
 
+    `cell_stddev` is the noise in a fine count, `margin_stddevs` that of each column: less, where a rule has counted it too.
+
     Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
     """
 
@@ -25,6 +27,7 @@ class BinnedTable:
     total: float
     total_stddev: float
     cell_stddev: float
+    margin_stddevs: tuple[float, ...]
     in_full: Measured | None = None
     codes: Mapping[int, CodeTable] = field(default_factory=dict)
 
@@ -32,6 +35,11 @@ class BinnedTable:
     def sizes(self) -> tuple[int, ...]:
         """Bins of each column."""
         return tuple(binning.size for binning in self.binnings)
+
+    @property
+    def better_known(self) -> tuple[bool, ...]:
+        """Columns that a rule has counted too."""
+        return tuple(stddev < self.cell_stddev for stddev in self.margin_stddevs)
 
     @property
     def n_classes(self) -> int:

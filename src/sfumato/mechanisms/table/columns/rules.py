@@ -6,6 +6,7 @@ is usual, and vanishes.
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import logsumexp
@@ -15,7 +16,57 @@ from sfumato.mechanisms.table.settings.budget import BudgetSettings
 from sfumato.mechanisms.table.settings.columns import ColumnSettings
 from sfumato.public.plan.block import Hot
 from sfumato.public.plan.measured import Measured
-from sfumato.public.schema.following import Following
+from sfumato.public.schema.column import Column
+from sfumato.public.schema.following import Following, places_of
+
+
+@dataclass(frozen=True)
+class CountedRule:
+    """What follows from each combination of reasons, and the rows that have that combination, with the variance of noise in each."""
+
+    of: Following
+    follows: Integers
+    rows: Floats
+    variances: Floats
+
+    @classmethod
+    def read(cls, of: Following, counts: Measured, settings: ColumnSettings) -> "CountedRule":
+        """From noisy counts of every combination with everything that could follow, of which one does.
+
+        Where that one does not stand out it is a guess, and the largest of several noisy counts: then all of them are added up.
+        """
+        follows = likeliest_rule(counts, settings)
+        alone = counts.values[np.arange(len(follows)), follows]
+        is_seen = alone > settings.part_seen * counts.stddev
+        n_counts = np.where(is_seen, 1, counts.values.shape[1])
+        return cls(of, follows, np.where(is_seen, alone, counts.values.sum(axis=1)), n_counts * counts.stddev**2)
+
+    def reason_rows(self, reason: int) -> "ValueRows":
+        """Rows of every value of one reason, all values of the other reasons together."""
+        shape = tuple(map(places_of, self.of.reasons))
+        others = tuple(j for j in range(len(shape)) if j != reason)
+        return ValueRows(
+            self.of.reasons[reason],
+            np.asarray(self.rows.reshape(shape).sum(axis=others)),
+            np.asarray(self.variances.reshape(shape).sum(axis=others)),
+        )
+
+    def consequence_rows(self) -> "ValueRows":
+        """Rows of everything that may follow: of what nothing leads to, none, with the noise of one count."""
+        rows = np.zeros(self.of.shape[1])
+        variances = np.zeros_like(rows)
+        np.add.at(rows, self.follows, self.rows)
+        np.add.at(variances, self.follows, self.variances)
+        return ValueRows(self.of.column, rows, np.maximum(variances, self.variances.min()))
+
+
+@dataclass(frozen=True)
+class ValueRows:
+    """Noisy rows of every value of a column, by its place, and the variance of the noise in each."""
+
+    column: Column
+    rows: Floats
+    variances: Floats
 
 
 def rule_blocks(rules: Sequence[Following]) -> tuple[Hot, ...]:
@@ -28,10 +79,13 @@ def rule_blocks(rules: Sequence[Following]) -> tuple[Hot, ...]:
 
 
 def rule_share(rules: Sequence[Following], budget: BudgetSettings, *, rows: float) -> float:
-    """As much as lets average combinations of reasons stand out of so many rows over the noise, within bounds."""
+    """As much as lets average combinations of reasons stand out of so many rows over the noise, within bounds of each rule.
+
+    Several together are held to less than the sum of what each may have: the root of their number times as much.
+    """
     fewest, most = budget.rule
-    needs = sum((budget.rule_visible * one.shape[0] / rows) ** 2 for one in rules)
-    return min(max(needs, fewest * len(rules)), most)
+    needs = [min(max((budget.rule_visible * one.shape[0] / rows) ** 2, fewest), most) for one in rules]
+    return min(sum(needs), most * math.sqrt(len(rules)))
 
 
 def likeliest_rule(counts: Measured, settings: ColumnSettings) -> Integers:

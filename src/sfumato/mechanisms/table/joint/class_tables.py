@@ -79,11 +79,13 @@ def joint_tables(
     *,
     ordered: int = 0,
     expected: Sequence[Floats] | None = None,
+    better_known: Sequence[bool] | None = None,
 ) -> list[Floats]:
     """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
     Classes depart from what is `expected` of each, or else from all rows. The first `ordered` classes lie along a line: all
-    but the one for missing numbers, or none.
+    but the one for missing numbers, or none. In columns whose margins are `better_known` than the sum of class tables, classes
+    add up to them; not along a number, where curves are smooth, and so is what they add up to.
     """
     shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
     modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
@@ -111,10 +113,25 @@ def joint_tables(
             shrunk[j][some] = rows_to_simplex(estimate, totals=np.maximum(per_class[some], 1e-9))
     total = float(per_class.sum())
     joints, floor = [], settings.ratio_floor
-    for table, of_column in zip(shrunk, expected, strict=True):
+    better_known = [False] * len(tables) if better_known is None else better_known
+    for own, of_column, margin, binning, is_known in zip(
+        shrunk, expected, margins, binnings, better_known, strict=True
+    ):
+        adds_up = is_known and not binning.ordered
+        table = _adding_up(own, per_class, total * margin, settings) if adds_up else own
         joint = (1 - floor) * table / total + floor * per_class[:, None] / total * of_column
         joints.append(np.asarray(joint / joint.sum()))
     return joints
+
+
+def _adding_up(table: Floats, per_class: Floats, rows: Floats, settings: JointSettings) -> Floats:
+    """The rows of (class, bin) such that all classes together have the `rows` of each bin, which are known better than theirs.
+
+    What is missing is shared by how far classes may depart, which is in proportion to their rows: a small class keeps what it has.
+    """
+    shared = per_class**2 / max(float((per_class**2).sum()), 1e-300)
+    moved = table + shared[:, None] * (rows - table.sum(axis=0))
+    return rows_to_simplex(np.maximum(moved, settings.ratio_least * table), totals=np.maximum(per_class, 1e-9))
 
 
 @dataclass(frozen=True)
