@@ -25,6 +25,7 @@ from sklearn.metrics import log_loss, r2_score, roc_auc_score
 from zoo.histories import HOSPITAL, SHOP, Tables, hospital, shop
 
 import sfumato as sf
+from sfumato.lab.assess.relations import Related, differences
 from sfumato.learn.boosted_trees import boosting
 from sfumato.public.accounting.gdp import epsilon_of_mu, mu_of_budget
 
@@ -108,62 +109,13 @@ def tables_of(name: str) -> tuple[sf.Schema, Tables, Tables]:
     return schema, split[True], split[False]
 
 
-def tvd(a: pd.Series, b: pd.Series) -> float:
-    """Half the distance of two distributions of anything."""
-    x, y = a.value_counts(normalize=True), b.value_counts(normalize=True)
-    return float(0.5 * x.sub(y, fill_value=0.0).abs().sum())
-
-
-class Binned:
-    """Values as codes: numbers by the quantiles of real ones."""
-
-    def __init__(self, real: Tables, schema: sf.Schema, parts: int) -> None:
-        self.schema, self.parts = schema, parts
-        self.edges = {}
-        for table, columns in (("persons", schema.columns), ("events", schema.tables[0].columns)):
-            for column in columns:
-                if column.is_number:
-                    values = real[table][column.name].dropna()
-                    self.edges[table, column.name] = np.unique(np.quantile(values, np.arange(1, parts) / parts))
-
-    def __call__(self, table: str, name: str, values: pd.Series) -> pd.Series:
-        """The code of every value, as a text."""
-        if (table, name) not in self.edges:
-            return values.astype(str).str.lower()
-        numbers = values.astype("Float64").to_numpy(dtype=np.float64, na_value=np.nan)
-        codes = np.searchsorted(self.edges[table, name], numbers, side="right").astype(object)
-        codes[np.isnan(numbers)] = "missing"
-        return pd.Series(codes, index=values.index).astype(str)
-
-
-def described(tables: Tables, schema: sf.Schema, cut: Binned) -> dict[str, pd.Series]:
-    """Everything whose distribution is compared, by name."""
+def related(tables: Tables, schema: sf.Schema) -> Related:
+    """The tables as their distances are measured."""
     persons, events = tables["persons"], tables["events"]
-    number = events.groupby("person").size().reindex(persons["person"]).fillna(0).astype(int).to_numpy()
-    out = {"number": pd.Series(number)}
-    joined = events.merge(persons, on="person", how="inner", suffixes=("", " of person"))
-    for column in schema.columns:
-        own = cut("persons", column.name, persons[column.name])
-        out[f"parent {column.name}"] = own
-        out[f"group {column.name}"] = (
-            own.reset_index(drop=True) + "/" + pd.Series(np.minimum(number, 60) // 3).astype(str)
-        )
-        for event in schema.tables[0].columns:
-            both = (
-                cut("persons", column.name, joined[column.name]) + "/" + cut("events", event.name, joined[event.name])
-            )
-            out[f"pair {column.name} {event.name}"] = both
-    for event in schema.tables[0].columns:
-        out[f"child {event.name}"] = cut("events", event.name, events[event.name])
-    same = (events["person"].to_numpy()[1:] == events["person"].to_numpy()[:-1]) if len(events) else np.zeros(0, bool)
-    sort = events["kind"].astype(str).str.lower() + ":" + cut("events", "value", events["value"])
-    out["consecutive"] = pd.Series((sort.to_numpy()[:-1] + ">" + sort.to_numpy()[1:])[same])
-    out["kinds"] = pd.Series(
-        (events["kind"].astype(str).to_numpy()[:-1] + ">" + events["kind"].astype(str).to_numpy()[1:])[same]
-    )
-    gap = np.diff(events["day"].astype(float))[same]
-    out["gap"] = pd.Series(gap)
-    return out
+    places = pd.Series(np.arange(len(persons)), index=persons["person"].to_numpy())
+    whose = places.loc[events["person"]].to_numpy(dtype=np.int64)
+    own, theirs = ([column.name for column in columns] for columns in (schema.columns, schema.tables[0].columns))
+    return Related(persons[own], events[theirs], whose, whose, order="day", kind="kind")
 
 
 def sibling_correlations(tables: Tables) -> dict[str, tuple[int, float, float]]:
@@ -256,15 +208,10 @@ def taught(train: Tables, test: Tables, schema: sf.Schema) -> dict[str, float]:
 
 def scores(real: Tables, test: Tables, made: Tables, schema: sf.Schema) -> dict[str, float]:
     """Distances to the persons that a release was made of, and what it teaches about others."""
-    cut = Binned(real, schema, 10)
-    truth, found = described(real, schema, cut), described(made, schema, cut)
-    twenty = np.unique(np.quantile(truth["gap"], np.arange(1, 20) / 20)) if len(truth["gap"]) else np.zeros(0)
-    for some in (truth, found):
-        some["gap"] = pd.Series(np.searchsorted(twenty, some["gap"], side="right"))
-    each = {name: tvd(truth[name], found[name]) for name in truth}
+    (each,) = differences(related(real, schema), related(made, schema))
 
     def mean(word: str) -> float:
-        return float(np.mean([value for name, value in each.items() if name.split(" ")[0] == word]))
+        return float(np.mean([value for name, value in each.items() if name[0] == word]))
 
     return {
         **{word: mean(word) for word in ("parent", "child", "number", "group", "pair", "consecutive", "kinds", "gap")},

@@ -10,6 +10,7 @@ from sfumato.errors import ReleaseError
 from sfumato.folder.disk import check_file_target, whole_file
 from sfumato.folder.releasing import Release
 from sfumato.lab.assess.beside import compare
+from sfumato.lab.assess.beside_histories import histories_beside
 from sfumato.lab.assess.beside_pictures import pictures_beside
 from sfumato.present.beside import STAMP, private_page
 from sfumato.private.intake.query import Query
@@ -43,7 +44,9 @@ class AskedPage:
     def write(self, written: Release, data: str | Query) -> None:
         """Compare the release with the rows that it was made from. Only the owner of the file may read it."""
         synthetic = written.synthetic()
-        if synthetic.table is None:
+        if written.schema.tables:
+            found = histories_beside(data, synthetic, written.schema, test=self.test)
+        elif synthetic.table is None:
             found = pictures_beside(data, synthetic, written.schema)
         else:
             found = compare(data, synthetic.table, written.schema, test=self.test)
@@ -75,8 +78,6 @@ def asked_page(page: Path | None, test: Path | None, *, out: Path, schema: Schem
         )
     if schema.images and test is not None:
         raise ReleaseError("--private-test is for learners of tables, and the page of pictures has none. Leave it out.")
-    if schema.tables:
-        raise ReleaseError("--private-page compares one table, and the schema declares several. Leave it out.")
     check_file_target(page, force=force)
     if test is not None and not test.exists():
         raise ReleaseError(f"there is no file {test} to test on.")

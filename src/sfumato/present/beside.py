@@ -14,6 +14,7 @@ STAMP = "Shows private rows without privacy. Not to be published."
 #: set; `lesson`, what one learner reached on real test rows after real and after synthetic ones, or None and `why_no_lesson`. A lesson
 #: has `learner`, `measure`, `target`, `tested_on`, its `rows`, `curves` and `scores` by what it learned from: real, synthetic, and guess
 #: for one that learned nothing. Of pictures `strips` instead of cards: a class, its real and its synthetic ones.
+#: Of several tables `tables`: each its `name`, what it is `about`, and its cards.
 Comparison = dict[str, Any]
 
 

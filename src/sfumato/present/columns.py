@@ -124,7 +124,7 @@ def _sentence(values: "pd.Series[Any]", counted: Marginal, key: str) -> str:
         return ""
     missing, beyond, there = counted.missing[key], counted.beyond[key], counted.numbers[key]
     if not len(there):
-        return "All are missing."
+        return "All are missing." if len(values) else "There are none."
     low, lower, upper, high = nearest_values(there, (0, 0.25, 0.75, 1))
     text = _date_text if counted.is_date else value_text
     said = [f"From {text(low)} to {text(high)}, the middle half from {text(lower)} to {text(upper)}."]

@@ -1,23 +1,33 @@
 """What comes out: tables whose keys fit, in order, near to the truth; and a folder that verify reads to the last file."""
 
+import io
+import re
 import shutil
+import stat
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import pytest
+from rich.console import Console
 from small_histories import SETTINGS, SMALL, ward
 
 import sfumato as sf
 from command_line import answer_of, run
+from html_tags import self_contained
 from schemas import HOSPITAL, HOSPITAL_TOML
 from sfumato import pieces
-from sfumato.errors import ModelError, ReleaseError, SchemaError
+from sfumato.cli.commands.assess_command import _show
+from sfumato.cli.private_page import asked_page
+from sfumato.errors import ModelError, PlanError, ReleaseError, SchemaError
 from sfumato.folder.rows import read_synthetic
-from sfumato.lab.assess.assessing import assess
+from sfumato.lab.assess.assessing import all_attacks, assess
+from sfumato.lab.assess.writing import headline, html, markdown
 from sfumato.mechanisms import ThreeATables
 from sfumato.mechanisms.histories.ranks import evenly
+from sfumato.present.beside import STAMP
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.verification.product_checks import _look_through
 from sfumato.verification.shape_checks import misfits
@@ -191,9 +201,65 @@ def test_the_report_draws_the_columns_of_all_tables(folder: Path) -> None:
     assert "visits.value" in page
 
 
-def test_one_table_is_assessed(folder: Path) -> None:
-    with pytest.raises(ReleaseError, match="holds several tables"):
-        assess(folder, private="nowhere", test="nowhere")
+@pytest.fixture(scope="module")
+def assessed(folder: Path) -> dict[str, Any]:
+    return assess(folder, private=ward(N), test=ward(N, 1), learners=["logistic"])
+
+
+def test_several_tables_are_assessed(assessed: dict[str, Any]) -> None:
+    patients, visits, bills = assessed["tables"]
+    assert [each["name"] for each in (patients, visits, bills)] == ["patients", "visits", "bills"]
+    assert patients["rows"] == {"real": N, "synthetic": N, "test": N}
+    assert [column["name"] for column in visits["columns"]] == ["day", "test", "value"]
+    between = {line["name"]: line for line in visits["between"]}
+    assert between["number of events"]["synthetic"] < 0.15
+    assert between["gaps between events"]["synthetic"] < 0.3
+    assert between["an event and the next"].keys() == {"name", "synthetic", "fresh"}
+    assert not any("gaps" in line["name"] for line in bills["between"])
+    assert not patients["between"]
+    assert assessed["table"]["columns"][3]["name"] == "visits.number"
+    real, synthetic = assessed["utility"]["learned"]
+    assert (real["trained_on"], synthetic["trained_on"]) == ("real", "synthetic")
+    assert {attack["name"] for attack in all_attacks(assessed)} >= {"density ratio, trees", "attribute died"}
+    assert "with all that hangs on it" in assessed["without"]
+
+
+def test_pages_and_console_say_the_same_of_every_table(assessed: dict[str, Any]) -> None:
+    page, text = html(assessed), markdown(assessed)
+    self_contained(page)
+    visits = assessed["tables"][1]
+    for line in (*visits["columns"], *visits["between"]):
+        assert f"{line['synthetic']:.4f}" in page
+        assert f"| {line['name']} | {line['synthetic']:.4f} | {line['fresh']:.4f} |" in text
+    columns = [column["synthetic"] for each in assessed["tables"] for column in each["columns"]]
+    assert headline(assessed)["alike"] == f"{np.mean(columns):.3f}"
+    console = Console(width=200, record=True, file=io.StringIO())
+    _show(console, assessed, out=Path("out"))
+    said = console.export_text()
+    assert f"{visits['between'][0]['synthetic']:.3f}" in said
+    for where in (page, text, re.sub(r"\s+", " ", said)):
+        assert assessed["rows_are"] in where
+        assert assessed["attacks"]["not_tested"] in where
+
+
+def test_shadows_of_persons_are_refused(folder: Path) -> None:
+    with pytest.raises(PlanError, match="persons have several"):
+        assess(folder, private=ward(N), test=ward(N, 1), shadows=1)
+
+
+def test_the_private_page_shows_every_table(folder: Path, tmp_path: Path) -> None:
+    for name, table in ward(N).items():
+        table.to_csv(tmp_path / f"{name}.csv", index=False)
+    asked = asked_page(tmp_path / "mine.html", tmp_path, out=folder, schema=HOSPITAL, force=False)
+    assert asked is not None
+    asked.write(sf.load_release(folder), str(tmp_path))
+    page = (tmp_path / "mine.html").read_text()
+    self_contained(page)
+    assert page.count(STAMP) == 2
+    assert stat.S_IMODE((tmp_path / "mine.html").stat().st_mode) == 0o600
+    for shown in ("patients", "number of visits of a person", "from one to the next of a person", "paid"):
+        assert shown in page
+    assert f"Both were tested on {N} other real persons." in page
 
 
 def test_a_table_is_not_what_there_is(made: sf.Synthesis) -> None:

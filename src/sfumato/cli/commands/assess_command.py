@@ -55,12 +55,27 @@ def assess(
     answer({**found, "out": str(out)}, as_json=as_json, show=lambda console: _show(console, found, out=out))
 
 
+def _distances(table: Summary) -> list[Summary]:
+    """What is between tables, and of the columns their mean."""
+    columns = table["columns"]
+    if not columns:
+        return list(table["between"])
+    mean = {key: sum(column[key] for column in columns) / len(columns) for key in ("synthetic", "fresh")}
+    return [{"name": "columns, mean", **mean}, *table["between"]]
+
+
 def _show(console: Console, found: Summary, *, out: Path) -> None:
     console.print(Text(f"{found['warning']}\n", style="bold red"))
     told, utility = headline(found), found["utility"]
     for key in ("useful", "alike", "attack"):
         if key in told:
             console.print(f"{told[key]}  {told[f'{key}_about']}", markup=False)
+    if found["rows_are"]:
+        console.print(f"\n{found['rows_are']} {found['attacks']['not_tested']}", markup=False)
+    for each in found["tables"]:
+        lines = [(line["name"], f"{line['synthetic']:.3f}", f"{line['fresh']:.3f}") for line in _distances(each)]
+        console.print()
+        console.print(table_of((f"{each['name']}: distances", "release", "other persons"), lines, numbers=2))
     if utility["learned"]:
         learned = [(e["learner"], e["trained_on"], interval_words(e["score"])) for e in utility["learned"]]
         console.print()

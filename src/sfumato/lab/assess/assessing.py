@@ -6,6 +6,8 @@ from pathlib import Path
 from typing import Any
 
 from sfumato.errors import SchemaError
+from sfumato.lab.assess.aggregates import IN_WORDS, NOT_TESTED
+from sfumato.lab.assess.between_tables import compare_histories
 from sfumato.lab.assess.learning import learn, learners_for
 from sfumato.lab.assess.likeness import compare_tables, told_apart
 from sfumato.lab.assess.material import Material, gather
@@ -48,7 +50,9 @@ def assess(
         cannot be told from (`without`) and its `software`; `rows` of each set, and `rows_used`, the most that learners saw.
         `utility`: see `learn`. `told_apart`: how well a classifier tells real rows from synthetic ones, and from other real ones
         (`told_apart_fresh`). `table`: see `compare_tables`; `pictures`: see `compare_pictures`; one of them is None.
-        `attacks`: `membership`, a list; `attribute`, `inversion` and `closest`, or None; and the number of `shadows`.
+        Of several tables a row is a person with aggregates of its events, as `rows_are` says, and `tables`: see `compare_histories`.
+        `attacks`: `membership`, a list; `attribute`, `inversion` and `closest`, or None; the number of `shadows`; and what is
+        `not_tested`, in words, or nothing.
         A figure with a 95 % interval has `value`, `low` and `high`; an attack is that of `sfumato.lab.attacks.roc`.
     """
     on_step("reading the rows")
@@ -57,6 +61,8 @@ def assess(
     if shadows:
         membership.check_shadows(material.release)
     column = _sensitive(schema, sensitive)
+    on_step("how tables hang together")
+    related = compare_histories(material)
     utility = learn(material, learners=learners or learners_for(schema), most_rows=most_rows, on_step=on_step)
     compared = _of_pictures(material, on_step) if schema.images else _of_tables(material, str(column), shadows, on_step)
     return {
@@ -67,11 +73,13 @@ def assess(
         "epsilon": certificate.epsilon,
         "delta": certificate.delta,
         "claim": certificate.claim.in_words,
-        "without": other_world(schema),
+        "without": other_world(material.release.schema),
         "rows": material.rows(),
+        "rows_are": IN_WORDS if material.persons else "",
         "rows_used": most_rows,
         "utility": utility,
         **compared,
+        "tables": related,
         "software": dict(certificate.software),
     }
 
@@ -107,6 +115,7 @@ def _of_tables(material: Material, column: str, shadows: int, on_step: Step) -> 
     on_step("attribute inference")
     guessed = attribute_inference(found, column=column)
     attacks = _attacks(attacked, membership.closest(found), shadows=shadows)
+    attacks["not_tested"] = NOT_TESTED if material.persons else ""
     attacks["attribute"] = None if guessed is None else asdict(guessed)
     return {**apart, "table": likeness, "pictures": None, "attacks": attacks}
 
@@ -127,5 +136,10 @@ def _of_pictures(material: Material, on_step: Step) -> dict[str, Any]:
 
 
 def _attacks(attacked: Sequence[Attack], nearest: Attack | None, *, shadows: int) -> dict[str, Any]:
-    found = {"membership": [asdict(attack) for attack in attacked], "attribute": None, "inversion": None}
+    found = {
+        "membership": [asdict(attack) for attack in attacked],
+        "attribute": None,
+        "inversion": None,
+        "not_tested": "",
+    }
     return {**found, "closest": None if nearest is None else asdict(nearest), "shadows": shadows}

@@ -3,6 +3,7 @@
 This reads private rows WITHOUT privacy. What it finds is for the owner of the data and is not part of a release.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -93,7 +94,7 @@ def _encode(frame: pd.DataFrame, schema: Schema) -> Batch:
 
 
 #: The part of the real rows that a learner is tested on where nobody gives others.
-_HELD_BACK = 0.3
+HELD_BACK = 0.3
 
 
 def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = None) -> Comparison:
@@ -104,32 +105,48 @@ def compare(data: Any, synthetic: pd.DataFrame, schema: Schema, *, test: Any = N
     private_rows = train = schema.decode(read_rows(data, schema))
     if test is not None:
         private_test = schema.decode(read_rows(test, schema))
-        tested_on = f"Both were tested on {len(private_test):,} other real rows."
     else:
         held_back = _held_back(data, schema, n_rows=len(private_rows))
         private_test, train = private_rows[held_back], private_rows[~held_back]
-        tested_on = (
-            f"Both were tested on {len(private_test):,} real rows, from which the first did not learn. The release was made "
-            "from them, too: differential privacy leaves it little to gain by that, but other rows are a cleaner test "
-            "(--private-test)."
-        )
+    said = about_test(len(private_test), others=test is not None)
     # Mixtures have columns that real rows have not.
     shared = synthetic[[name for name in columns_in_order(synthetic, schema) if name in private_rows]]
     sets = {"real": private_rows[shared.columns], "synthetic": shared}
-    lesson, why = None, ""
-    try:
-        lesson = {**_learn(train, synthetic, private_test, schema), "tested_on": tested_on}
-    except SchemaError as refusal:
-        why = f"No learner was tried: {refusal}"
-    found = {key: correlations_of(rows) for key, rows in sets.items()}
-    drawn = {key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None}
+    lesson, why = taught(train, synthetic, private_test, schema, said=said)
     return {
         "cards": column_cards(sets, schema),
-        "pictures": drawn,
+        "pictures": drawn_correlations(sets),
         "rows": {key: len(rows) for key, rows in sets.items()},
         "lesson": lesson,
         "why_no_lesson": why,
     }
+
+
+def about_test(n_rows: int, *, others: bool, what: str = "rows") -> str:
+    """What learners were tested on, for a reader."""
+    if others:
+        return f"Both were tested on {n_rows:,} other real {what}."
+    return (
+        f"Both were tested on {n_rows:,} real {what}, from which the first did not learn. The release was made "
+        f"from them, too: differential privacy leaves it little to gain by that, but other {what} are a cleaner test "
+        "(--private-test)."
+    )
+
+
+def drawn_correlations(sets: Mapping[str, pd.DataFrame]) -> dict[str, Any]:
+    """How columns go together in each set, in the order of the real rows."""
+    found = {key: correlations_of(rows) for key, rows in sets.items()}
+    return {key: correlations_svg(each, like=found["real"]) for key, each in found.items() if each is not None}
+
+
+def taught(
+    train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema, *, said: str
+) -> tuple[dict[str, Any] | None, str]:
+    """What one learner reached on the test rows after real and after synthetic ones; or why there is none."""
+    try:
+        return {**_learn(train, synthetic, test, schema), "tested_on": said}, ""
+    except SchemaError as refusal:
+        return None, f"No learner was tried: {refusal}"
 
 
 def _learn(train: pd.DataFrame, synthetic: pd.DataFrame, test: pd.DataFrame, schema: Schema) -> dict[str, Any]:
@@ -160,4 +177,4 @@ def _held_back(data: Any, schema: Schema, *, n_rows: int) -> NDArray[np.bool_]:
             ids += [None if code < 0 else coded.private_values[code] for code in coded.private_codes]
         units = pd.factorize(np.array(ids, object), use_na_sentinel=False)[0]
     rng = np.random.default_rng(0)
-    return np.asarray((rng.random(units.max(initial=0) + 1) < _HELD_BACK)[units])
+    return np.asarray((rng.random(units.max(initial=0) + 1) < HELD_BACK)[units])

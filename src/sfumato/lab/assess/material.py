@@ -1,5 +1,6 @@
 """What is compared: the rows of a release, the private rows it was made from, and other real rows. WITHOUT privacy."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,8 @@ import numpy as np
 
 from sfumato.errors import ReleaseError
 from sfumato.folder.releasing import Release, load_release
+from sfumato.lab.assess.aggregates import as_rows
+from sfumato.lab.assess.histories import Persons, read_persons, released_persons
 from sfumato.lab.benchmark.examples import Examples, encoded, synthetic_examples
 from sfumato.model import Synthetic
 from sfumato.public.schema.schema import Batch, Schema, n_rows_of
@@ -23,6 +26,8 @@ class Material:
     synthetic: Batch = field(repr=False)
     test: Batch = field(repr=False)
     soft: Any = field(default=None, repr=False)
+    #: Of several tables the persons of each set; the rows above are these with aggregates of their events.
+    persons: Mapping[str, Persons] = field(default_factory=dict, repr=False)
 
     def rows(self) -> dict[str, int]:
         """How many there are of each."""
@@ -46,12 +51,20 @@ def gather(release: str | Path, *, private: Any, test: Any) -> Material:
     if folder.certificate.rows is None:
         raise ReleaseError(f"{folder.path} holds a trained model and no rows, so there is nothing to assess here.")
     if folder.schema.tables:
-        raise ReleaseError(
-            f"{folder.path} holds several tables, and one table is assessed. Its persons may be released alone."
-        )
+        return _gather_persons(folder, private=private, test=test)
     synthetic, soft = _released(folder.synthetic(), folder.schema)
     real, held_back = (encoded(rows, folder.schema) for rows in (private, test))
     return Material(folder, folder.schema, real, synthetic, held_back, soft)
+
+
+def _gather_persons(release: Release, *, private: Any, test: Any) -> Material:
+    schema = release.schema
+    persons = {"real": read_persons(private, schema), "test": read_persons(test, schema)}
+    persons["synthetic"] = released_persons(release.synthetic(), schema)
+    sets, rows = {}, schema
+    for name, each in persons.items():
+        rows, sets[name] = as_rows(each)
+    return Material(release, rows, **sets, persons=persons)
 
 
 def _released(synthetic: Synthetic, schema: Schema) -> tuple[Batch, Any]:

@@ -61,10 +61,15 @@ def headline(found: Summary) -> dict[str, str]:
         about += f"{of_private:.3f} if learned from private rows"
     words = {"useful": f"{value:.3f}", "useful_about": about}
     if table is not None:
-        words["alike"] = f"{table['one_way']:.3f}"
+        off, fresh, whose = table["one_way"], table["one_way_fresh"], "rows"
+        if found["tables"]:
+            columns = [column for each in found["tables"] for column in each["columns"]]
+            off, fresh = (np.mean([column[key] for column in columns]) for key in ("synthetic", "fresh"))
+            whose = "persons"
+        words["alike"] = f"{off:.3f}"
         words["alike_about"] = (
             "how far a column's distribution is off, on average (0: the same, 1: apart); "
-            f"other real rows are {table['one_way_fresh']:.3f} off"
+            f"other real {whose} are {fresh:.3f} off"
         )
     elif pictures is not None:
         fresh = pictures["frechet_fresh"]

@@ -34,9 +34,9 @@ class AttributeAttack:
 def attribute_inference(found: Comparison, *, column: str) -> AttributeAttack | None:
     """Train on synthetic rows to guess the column, and guess it for members and for others."""
     some = found.at_most(MOST_ROWS, synthetic=MOST_SYNTHETIC)
-    at = some.names.index(column)
-    if some.holdout is None or not len(some.holdout) or len(some.names) < 2:
+    if column not in some.names or some.holdout is None or not len(some.holdout) or len(some.names) < 2:
         return None
+    at = some.names.index(column)
     values = [sheet.values[:, at] for sheet in some.sheets]
     real, synthetic, holdout = _ranges(values) if some.is_number[at] else _frequent(values)
     rest = [j for j in range(len(some.names)) if j != at]
