@@ -206,3 +206,8 @@ def test_pictures(tmp_path):
 def test_the_frechet_distance_is_that_of_gaussians():
     x = np.random.default_rng(0).normal(size=(4_000, 2)).astype(np.float32)
     assert frechet(x, 3 * x) == pytest.approx(2 * (3 - 1) ** 2, rel=0.1)
+
+
+def test_a_column_that_shares_no_value_is_not_guessed():
+    apart = PRIVATE.assign(age=PRIVATE["age"] + 1_000)
+    assert attribute_inference(from_frames(PRIVATE, apart, TEST), column="age") is None
