@@ -123,7 +123,7 @@ def summary(lines: list[dict[str, object]]) -> dict[str, object]:
             continue
         truth, value, low, high = (np.array([numbers[k] for numbers in said]) for k in range(4))
         covered = float(np.mean((low <= truth) & (truth <= high)))
-        error = max(math.sqrt(np.mean((value - truth) ** 2)), 1e-300)
+        error = math.sqrt(np.mean((value - truth) ** 2)) or math.nan  # of whole numbers, all may be right
         naive = np.array([numbers[4] for numbers in said])
         found = covered, float(np.mean(high - low)) / (3.92 * error), math.sqrt(np.mean((naive - truth) ** 2)) / error
         for key in keys:
@@ -131,7 +131,7 @@ def summary(lines: list[dict[str, object]]) -> dict[str, object]:
         each[f"{table}: {question}"] = (*(round(number, 3) for number in found), len(said))
     means = {}
     for key, values in held.items():
-        covered, width, gain = (round(float(x), 3) for x in np.mean(values, axis=0))
+        covered, width, gain = (round(float(x), 3) for x in np.nanmean(values, axis=0))
         of_releases = by_release[key]
         error = float(np.std(of_releases, ddof=1)) / math.sqrt(len(of_releases)) if len(of_releases) > 1 else math.nan
         means[key] = (covered, round(error, 4), width, gain, round(float(np.mean(said_of[key])), 3))
