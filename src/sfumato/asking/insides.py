@@ -128,7 +128,7 @@ def least_and_most(
     holds: Callable[[Batch], NDArray[np.generic]], moved: Iterable[list[Batch]]
 ) -> tuple[Floats, Floats]:
     """In what part of its cell something is so, at least and at most, where `holds` says it of rows."""
-    return bounds([np.mean([holds(batch) for batch in copies], axis=0, dtype=np.float64) for copies in moved])
+    return bounds([np.mean([holds(batch).astype(np.float64) for batch in copies], axis=0) for copies in moved])
 
 
 def bounds(parts: list[Floats]) -> tuple[Floats, Floats]:
