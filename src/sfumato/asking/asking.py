@@ -2,18 +2,21 @@
 
 import contextlib
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from sfumato.asking.answer import POPULATION, ROWS, Answer, Estimate
 from sfumato.asking.encoded_rows import StandIns, stand_ins
+from sfumato.asking.insides import least_and_most, moved_about
 from sfumato.asking.intervals import Uncertain
-from sfumato.asking.kinds import Kind, kind_of
+from sfumato.asking.kinds import Ends, Kind, Members, kind_of
 from sfumato.asking.noted_sums import EnoughNoted, NotedSum, NotingDoors
 from sfumato.asking.questions import Question, read_question
 from sfumato.asking.totals import DISCREPANCIES, DISCREPANCY, Measurements, Totals
@@ -30,6 +33,10 @@ _SEEN = 0.05
 _FEWER = 3
 #: Where persons with many rows are clipped together, sums lack an unknown part of what they had.
 _SHORTENED = "persons with many rows were shortened in its measurements, so noise is not all that moves them"
+_NONE_LIKE_IT = "no synthetic row, and no made-up one, is like that"
+#: Less than this part of the rows that may be asked for surely are: then they are not known well enough to be described.
+_SURE = 0.5
+_CUT = "its bounds lie inside cells that were counted as one, which may hold most of the rows that are asked for"
 _IN_FULL = " in full: persons with many rows were shortened where it was"
 #: Questions about the rows themselves, unless the population is asked for: a count is a count of rows.
 _OF_ROWS = ("count", "sum")
@@ -114,35 +121,89 @@ class Asker:
             return tuple(Estimate(name, None, None, None, n, measured) for name, n in zip(names, naive, strict=True))
         columns = measured.with_references(question.columns or measured.some_columns)
         functions, inside = kind.functions(measured.rows.batch), question.members(measured.rows.batch)
-        lacking = self.lacking(measured, question, columns)
+        lacking, moved = self.lacking(measured, question, columns), self._moved(measured, question, columns)
+        of_group = replace(question, where=None).members(measured.rows.batch)
         out = []
-        for name, said, own in zip(names, naive, inside.T, strict=True):
-            totals = measured.totals(functions * own[:, None], columns, n_asked=len(question.columns))
-            found = None if not own.any() else self.found(kind, totals, lacking, z=z, of_population=of_population)
-            why = "no synthetic row, and no made-up one, is like that" if found is None else found
+        for at, (name, said) in enumerate(zip(names, naive, strict=True)):
+            ends = self._ends(measured, kind, partial(_members, question, of_group[:, at]), moved)
+            counted = [functions * inside[:, [at]], *(() if isinstance(ends, str) else ends)]
+            if isinstance(ends, str) or not any(some.any() for some in counted):
+                out.append(Estimate(name, None, None, None, said, ends if isinstance(ends, str) else _NONE_LIKE_IT))
+                continue
+            totals, *bounding = (
+                measured.totals(some, columns, n_asked=len(question.columns), counts=kind.counts) for some in counted
+            )
+            found = self.found(kind, totals, lacking, z=z, of_population=of_population, bounding=bounding)
             out.append(
-                Estimate(name, None, None, None, said, why)
-                if isinstance(why, str)
-                else replace(why, group=name, naive=said)
+                Estimate(name, None, None, None, said, found)
+                if isinstance(found, str)
+                else replace(found, group=name, naive=said)
             )
         return tuple(out)
 
-    def found(self, kind: Kind, totals: Totals, lacking: str, *, z: float, of_population: bool) -> Estimate | str:
-        """An estimate with its interval from the totals of a kind, or why there is none."""
-        if lacking and totals.unseen.max() > _SEEN:
+    def _moved(self, measured: Measurements, question: Question, columns: tuple[str, ...]) -> list[list[Batch]]:
+        """Copies of the rows with numbers elsewhere in the cells that they were counted in, where the question may cut some."""
+        conditions = [
+            part for part in (*question.arguments, question.where) if part is not None and part.kind == "truth"
+        ]
+        cutting = conditions if question.level is None else [*conditions, question.arguments[0]]
+        names = {name for part in cutting for name in part.columns if self.schema[name].is_number}
+        cells = {name: own for name in sorted(names) if (own := measured.cells(name, columns)) is not None}
+        return moved_about(measured.rows.batch, cells) if cells else []
+
+    def _ends(
+        self, measured: Measurements, kind: Kind, members: Members, moved: list[list[Batch]]
+    ) -> Ends | tuple[()] | str:
+        """Totals that bound the answer wherever rows are in their cells; or why it cannot be bounded."""
+        if not moved:
+            return ()
+        rows = measured.rows
+        ends = kind.ends(rows.batch, members, moved)
+        if ends is None:
+            for at in range(len(kind.denominators(rows.batch, members))):
+                sure, most = least_and_most(lambda some, at=at: kind.denominators(some, members)[at], moved)  # type: ignore[misc]
+                if sure[: rows.n_synthetic].sum() < _SURE * most[: rows.n_synthetic].sum():
+                    return _CUT
+        return ends or ()
+
+    def found(
+        self,
+        kind: Kind,
+        totals: Totals,
+        lacking: str,
+        *,
+        z: float,
+        of_population: bool,
+        bounding: Sequence[Totals] = (),
+    ) -> Estimate | str:
+        """An estimate with its interval from the totals of a kind, or why there is none.
+
+        The interval holds those of `bounding` totals, too.
+        """
+        if lacking and max(some.unseen.max() for some in (totals, *bounding)) > _SEEN:
             return lacking
+        uncertain, parts = self._uncertain(totals, of_population=of_population)
+        spans = [
+            kind.interval(some, z)
+            for some in (uncertain, *(self._uncertain(b, of_population=of_population)[0] for b in bounding))
+        ]
+        if spans[0] is None:
+            return "the noise is as large as the number of rows that are asked for"
+        if None in spans:
+            return _CUT
+        slopes = uncertain.slopes(kind.value)
+        squares = [max(float(slopes @ part @ slopes), 0.0) for part in parts]
+        ends = spans[0][0], min(span[1] for span in spans if span), max(span[2] for span in spans if span)
+        value, low, high = (min(max(number, kind.least), kind.most) for number in ends)
+        return Estimate((), value, low, high, None, "", *(square / max(sum(squares), 1e-300) for square in squares))
+
+    def _uncertain(self, totals: Totals, *, of_population: bool) -> tuple[Uncertain, list[NDArray[np.float64]]]:
+        """Totals with the covariance of their errors, and the parts of it: noise, model and sampling."""
         share = self.measured_share
         # Rows of a person may be alike, so that there are as few of them as there are persons.
         sampled = totals.sampling * self.schema.unit.max_rows * (1.0 if of_population else 1 - share)
         parts = [part / share**2 for part in (totals.noise, totals.model, sampled)]
-        uncertain = Uncertain(totals.values / share, parts[0] + parts[1] + parts[2])
-        span = kind.interval(uncertain, z)
-        if span is None:
-            return "the noise is as large as the number of rows that are asked for"
-        slopes = uncertain.slopes(kind.value)
-        squares = [max(float(slopes @ part @ slopes), 0.0) for part in parts]
-        value, low, high = (min(max(number, kind.least), kind.most) for number in span)
-        return Estimate((), value, low, high, None, "", *(square / max(sum(squares), 1e-300) for square in squares))
+        return Uncertain(totals.values / share, parts[0] + parts[1] + parts[2]), parts
 
     def lacking(self, measured: Measurements, question: Question, columns: tuple[str, ...]) -> str:
         """What the measurements lack for a question; nothing if they bear it."""
@@ -153,3 +214,8 @@ class Asker:
         if alone or not apart:
             return f"column {alone[0]!r} was not measured{full}" if alone else ""
         return f"columns {apart[0][0]!r} and {apart[0][1]!r} were not measured together{full}"
+
+
+def _members(question: Question, of_group: NDArray[np.bool_], rows: Batch) -> NDArray[np.bool_]:
+    """The rows of a group of which the condition holds."""
+    return of_group if question.where is None else of_group & question.where.holds(rows)

@@ -2,16 +2,22 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import expit, logit
 
+from sfumato.asking.insides import bounds, least_and_most
 from sfumato.asking.intervals import Span, Uncertain
 from sfumato.asking.questions import Question, values_of
 from sfumato.public.expressions.domains import Span as Amounts
 from sfumato.public.schema.schema import Batch
+
+Ends = tuple[NDArray[np.float64], NDArray[np.float64]]
+Moved = list[list[Batch]]
+Members = Callable[[Batch], NDArray[np.bool_]]
 
 Floats = NDArray[np.float64]
 #: Places at which the rows below are counted for a quantile.
@@ -29,6 +35,11 @@ class Kind(ABC):
     question: Question
     least: float = -math.inf
     most: float = math.inf
+
+    @property
+    def counts(self) -> tuple[int, ...]:
+        """Which totals count rows that may be rare."""
+        return (0,) if self.question.function in ("count", "share") else ()
 
     @abstractmethod
     def functions(self, rows: Batch) -> Floats:
@@ -48,6 +59,17 @@ class Kind(ABC):
             value = self.value(functions.sum(axis=0))
         return value if math.isfinite(value) else None
 
+    def ends(self, rows: Batch, members: Members, moved: Moved) -> Ends | None:
+        """What each row counts in each total, where the insides of cells make the answer least, and where most.
+
+        `moved` are copies of the rows with numbers elsewhere in their cells. None where such totals do not bound the answer.
+        """
+        return None
+
+    def denominators(self, rows: Batch, members: Members) -> list[NDArray[np.bool_]]:
+        """The rows that something is divided by, for answers that `ends` does not bound."""
+        return [members(rows)]
+
     def arguments(self, rows: Batch) -> list[Floats]:
         """What stands in the brackets, in each row."""
         return [values_of(argument, rows) for argument in self.question.arguments]
@@ -64,6 +86,12 @@ class Total(Kind):
     def value(self, totals: Floats) -> float:
         """Itself."""
         return float(totals[0])
+
+    def ends(self, rows: Batch, members: Members, moved: Moved) -> Ends:
+        """Without the rows that may be elsewhere, and with them."""
+        amounts = self.functions(rows)
+        either = [amounts * part[:, None] for part in least_and_most(members, moved)]
+        return np.minimum(*either), np.maximum(*either)
 
 
 class Ratio(Kind):
@@ -84,6 +112,18 @@ class Ratio(Kind):
         """Fieller's."""
         return totals.ratio(0, 1, z)
 
+    def ends(self, rows: Batch, members: Members, moved: Moved) -> Ends | None:
+        """Of a share: as many of those that have it as there may be, and as few of the others; and the other way about."""
+        if self.question.function != "share":
+            return None
+        (have_least, have_most), (lack_least, lack_most) = (
+            least_and_most(lambda some, is_so=is_so: members(some) & (self.arguments(some)[0] == is_so), moved)  # type: ignore[misc]
+            for is_so in (1, 0)
+        )
+        return np.stack([have_least, have_least + lack_most], axis=1), np.stack(
+            [have_most, have_most + lack_least], axis=1
+        )
+
 
 class Difference(Kind):
     """How much more an amount is, on average, where one thing is true than where another is."""
@@ -102,6 +142,10 @@ class Difference(Kind):
     def interval(self, totals: Uncertain, z: float) -> Span | None:
         """By slopes, where there surely are rows on both sides."""
         return totals.function(self.value, z) if totals.is_there(1, z) and totals.is_there(3, z) else None
+
+    def denominators(self, rows: Batch, members: Members) -> list[NDArray[np.bool_]]:
+        """Either side."""
+        return [members(rows) & (side == 1) for side in self.arguments(rows)[1:]]
 
 
 @dataclass(frozen=True)
@@ -181,6 +225,25 @@ class Quantile(Kind):
             None
             if (all if self.is_bounded else any)(ends)
             else (min(max(self.value(totals.values), low), high), low, high)
+        )
+
+    def ends(self, rows: Batch, members: Members, moved: Moved) -> Ends:
+        """As many rows beyond each point as there may be, and as few: an amount may lie anywhere in its cell."""
+        level, size = float(self.question.level or 0.0), len(self.points)
+        below, beyond = [], []
+        for copies in moved:
+            counted = np.zeros((len(next(iter(rows.values()))), size + 1))
+            for some in copies:
+                (amount,) = self.arguments(some)
+                at = np.flatnonzero(members(some) & ~np.isnan(amount))
+                counted[at, np.searchsorted(self.points, amount[at])] += 1 / len(copies)
+            below.append(counted.cumsum(axis=1)[:, :-1])
+            beyond.append(counted[:, ::-1].cumsum(axis=1)[:, -2::-1])
+        (below_least, below_most), (beyond_least, beyond_most) = bounds(below), bounds(beyond)
+        known = (members(rows) & ~np.isnan(self.arguments(rows)[0]))[:, None].astype(np.float64)
+        return (
+            np.hstack([(1 - level) * below_least - level * beyond_most, known]),
+            np.hstack([(1 - level) * below_most - level * beyond_least, known]),
         )
 
     def naive(self, functions: Floats) -> float | None:

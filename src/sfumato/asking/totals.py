@@ -5,7 +5,7 @@ say that it misses. The error is a'noise plus n times what model and truth diffe
 of measured functions, r is nothing, and what is left is known noise. Proof: docs/proofs/intervals.md.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
 
 from sfumato.asking.encoded_rows import StandIns
+from sfumato.asking.insides import Counted, cells_of, counting_columns
 from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
 from sfumato.public.plan.block import Hot, Outer
 from sfumato.public.plan.probe import take
@@ -27,6 +28,9 @@ DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
 #: It is taken to miss no less than so many times the noise of a usual number, over the number of rows: what fits a noisy count of
 #: one row in fifty misses the deviation of that count, which is 7 times as much in units of its root mean square.
 _NOISE = 7.0
+#: Of what is rarer than this the part that was not measured is known no better than the least noise of a count: that the model has
+#: no such rows says little.
+_RARE = 1 / _NOISE**2
 #: Weights follow from rows that were made from the same noisy numbers, so that their noise counts a little more than once.
 _SEEN_TWICE = 1.1
 #: Rows on which it is tried which columns a noisy number depends on.
@@ -65,6 +69,12 @@ class _System:
     tied: float  # how much of what the model misses is the noise that it was fitted to: from 0 to 1
     factor: Any
 
+    @cached_property
+    def least_noise(self) -> float:
+        """The least deviation of a number, in rows that count in it as much as any does."""
+        most = np.asarray(abs(self.numbers.features).max(axis=0).todense()).ravel()
+        return float(np.min(self.numbers.stddevs / most)) if len(most) else 0.0
+
 
 @dataclass(frozen=True)
 class Measurements:
@@ -78,6 +88,7 @@ class Measurements:
     shortened: bool = False  # other sums than these are of persons with many rows that were shortened
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
+    _cells: dict[tuple[str, tuple[str, ...]], Counted | None] = field(default_factory=dict, repr=False)
 
     @cached_property
     def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
@@ -105,12 +116,10 @@ class Measurements:
         own = np.isin([column.name for column in self.schema.columns], list(columns))
         parts = list[Numbers]()
         for noted, depends in zip(self.sums, self._depends, strict=True):
-            known = {block.name: np.asarray(~depends[block.name][~own].any(axis=0)) for block in noted.blocks}
+            known = _depending_on(own, depends)
             if not any((known[name] & depends[name].any(axis=0)).any() for name in known):
                 continue  # nothing of it changes with the columns asked for
-            if id(noted) not in self._mapped:
-                self._mapped[id(noted)] = mapped(noted, self.rows.batch)
-            values = self._mapped[id(noted)]
+            values = self._of_rows(noted)
             for block in noted.blocks:
                 some = numbers_of(block, values[block.name], noted.noisy[block.name], known[block.name])
                 parts += [] if some is None else [some]
@@ -119,6 +128,26 @@ class Measurements:
         return Numbers.together(
             parts[: int(np.searchsorted(sizes, _MOST_NUMBERS, side="right"))], len(self.rows.weights)
         )
+
+    def _of_rows(self, noted: NotedSum) -> dict[str, NDArray[Any]]:
+        if id(noted) not in self._mapped:
+            self._mapped[id(noted)] = mapped(noted, self.rows.batch)
+        return self._mapped[id(noted)]
+
+    def cells(self, name: str, columns: tuple[str, ...]) -> Counted | None:
+        """The cells that a number was counted in, alone or together with others of these columns; None where it was in none."""
+        if (name, columns) not in self._cells:
+            names = [column.name for column in self.schema.columns]
+            own, at, maps = np.isin(names, columns), names.index(name), []
+            for noted, depends in zip(self.sums, self._depends, strict=True):
+                known = _depending_on(own, depends)
+                of_number = {block: own_columns[at] for block, own_columns in depends.items()}
+                if any((known[block] & of_number[block]).any() for block in known):
+                    chosen = counting_columns(noted, self._of_rows(noted), known, of_number)
+                    maps += [(noted, chosen)] if chosen else []
+            values = self.rows.batch[name].astype(np.float64)
+            self._cells[name, columns] = cells_of(self.schema[name], maps, self.rows.batch, values)
+        return self._cells[name, columns]
 
     @property
     def some_columns(self) -> tuple[str, ...]:
@@ -168,8 +197,13 @@ class Measurements:
             self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, tied, factor)
         return self._systems[columns, discrepancy]
 
-    def totals(self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1) -> Totals:
-        """The totals of some functions (stand-ins, functions) of these columns, of which so many are asked about."""
+    def totals(
+        self, functions: Floats, columns: tuple[str, ...], *, n_asked: int = 1, counts: Sequence[int] = ()
+    ) -> Totals:
+        """The totals of some functions (stand-ins, functions) of these columns, of which so many are asked about.
+
+        `counts` are the places of those that count rows.
+        """
         system = self._system(columns, self.discrepancy * max(1, n_asked - 2))
         rows, numbers, loud = self.rows, system.numbers, system.loud
         n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
@@ -191,10 +225,18 @@ class Measurements:
         sampling = n * q[synthetic].T @ q[synthetic] / rows.n_synthetic
         both = np.outer(scale, scale)
         model = loud * squares + n**2 * drawn
+        for at in counts:
+            if scale[at] ** 2 < _RARE:
+                model[at, at] = max(model[at, at], squares[at, at] * (system.least_noise / scale[at]) ** 2)
         both *= _together(np.diag(noise), np.diag(model), system.tied)
         return Totals(
             values * scale, noise * both, model * both, sampling * np.outer(scale, scale), np.diag(squares).copy()
         )
+
+
+def _depending_on(own: NDArray[np.bool_], depends: dict[str, NDArray[np.bool_]]) -> dict[str, NDArray[np.bool_]]:
+    """The columns of a map, by block, that change with no column of the schema but these."""
+    return {block: np.asarray(~of_columns[~own].any(axis=0)) for block, of_columns in depends.items()}
 
 
 def _together(noise: Floats, model: Floats, tied: float) -> Floats:
