@@ -40,7 +40,7 @@ def test_most_people_need_few_names() -> None:
 @pytest.mark.parametrize(
     ("name", "sentence"),
     [
-        ("Synthesiser", "module 'sfumato' has no attribute 'Synthesiser'"),
+        ("Synthesiser", "module 'sfumato' has no attribute 'Synthesiser'. Did you mean 'Synthesizer'?"),
         ("Dense", "module 'sfumato' has no attribute 'Dense': it is sfumato.extending.Dense"),
         ("Mst", "module 'sfumato' has no attribute 'Mst': it is sfumato.mechanisms.Mst"),
     ],

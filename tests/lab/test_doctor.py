@@ -157,7 +157,7 @@ def test_on_the_command_line(tmp_path, monkeypatch):
     refused = run("doctor", "--real", "real.csv", "--synthetic", "other.csv")
     assert refused.exit_code == 1
     assert "no column in common" in refused.stderr
-    with pytest.raises(SourceError, match="cannot be read"):
+    with pytest.raises(SourceError, match="does not exist"):
         examine("real.csv", "missing.csv")
 
 

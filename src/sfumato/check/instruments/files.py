@@ -14,6 +14,8 @@ import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
+from threadpoolctl import ThreadpoolController
+
 from sfumato.check.instruments.watch import restore_process
 
 _MOST_ENTRIES, _DEEPEST, _MOST_BYTES = 20_000, 3, 64 << 20
@@ -100,6 +102,7 @@ def no_files() -> Iterator[list[int]]:
     """Within it nothing can be written to any file, by whomever in this process, and every try is counted.
 
     Only where the system knows such a limit, in the main thread of a process that has no other: theirs would fail as well.
+    Libraries compute with one thread meanwhile: several of them would share a semaphore, which the system keeps in a file.
     """
     tries: list[int] = []
     if not hasattr(signal, "SIGXFSZ") or threading.active_count() > 1:
@@ -111,7 +114,8 @@ def no_files() -> Iterator[list[int]]:
     handler = signal.signal(signal.SIGXFSZ, lambda number, frame: tries.append(number))
     resource.setrlimit(resource.RLIMIT_FSIZE, (0, before[1]))
     try:
-        yield tries
+        with ThreadpoolController().limit(limits=1, user_api="openmp"):
+            yield tries
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, before)
         signal.signal(signal.SIGXFSZ, handler)

@@ -344,6 +344,7 @@ def started(n_processes: int) -> list[_Process]:
     environment = {
         **os.environ,
         **dict.fromkeys(_THREADS, "1"),
+        "JE_ARROW_MALLOC_CONF": "background_thread:false",  # who divides has no thread, of Arrow's allocator neither
         "PYTHONPATH": os.pathsep.join(path or os.getcwd() for path in sys.path),
     }
     nowhere, processes = subprocess.DEVNULL, list[_Process]()
