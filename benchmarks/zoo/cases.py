@@ -5,6 +5,7 @@ from . import (  # noqa: F401 (each registers its cases)  # noqa: F401
     classes,
     fresh,
     interactions,
+    narrow,
     numbers,
     persons,
     rare,

@@ -11,6 +11,7 @@ import schemas
 from sfumato import Budget, PrivacyUnit, Schema
 from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
 from sfumato.mechanisms.table.plan import TablePlan
+from sfumato.mechanisms.table.settings.joint import JointSettings
 
 BUDGET = Budget(epsilon=1.0, delta=1e-6)
 
@@ -35,6 +36,18 @@ def test_more_evidence_plans_no_fewer_stages() -> None:
     assert all(few <= more for few, more in pairwise(stages))
     assert stages[0] == {"coarse", "fine", "classes"}
     assert {"teacher", "cubes"} <= stages[-1]
+
+
+@pytest.mark.parametrize(("n_columns", "rows"), [(2, 1_000), (4, 5_000), (6, 10_000), (20, 5_000)])
+def test_without_a_target_correlations_are_as_sure_as_rows_make_them_and_no_surer(n_columns: int, rows: int) -> None:
+    evidence = Evidence(rows=rows, mu=0.268, n_columns=n_columns)
+    shares = evidence.shares(has_target=False)
+    part = shares["moments"] / sum(shares.values())
+    noise = JointSettings.score_clip * n_columns / np.sqrt(2 * part) / (rows * evidence.mu)
+    assert noise >= BUDGETS.moments_enough / np.sqrt(rows) - 1e-12
+    usual = BUDGETS.moments_alone * evidence._by_rho(evidence.rho, BUDGETS.sizes, BUDGETS.shares.moments)
+    assert shares["moments"] <= usual
+    assert n_columns < 20 or shares["moments"] == usual  # too many columns for anything to be spared
 
 
 def test_evidence_counts_rows_budget_and_unit() -> None:

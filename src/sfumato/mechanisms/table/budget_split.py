@@ -12,6 +12,7 @@ import numpy as np
 from sfumato.mechanisms.common.precision import declared_rows, mu_of_a_row
 from sfumato.mechanisms.table.person_norms import mean_norm
 from sfumato.mechanisms.table.settings.budget import BudgetSettings, PersonNorms
+from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.budget import Budget
 from sfumato.public.schema.schema import Schema
 
@@ -21,6 +22,8 @@ _OF_ALL = frozenset({"coarse", "fine", "spikes"})
 _BEFORE_CLASSES = frozenset({"coarse", "fine"})
 #: Stages that ask how columns go with the class together.
 _OF_CLASSES = frozenset({"contrasts", "triples", "cubes"})
+#: Those that ask nothing of a table without a target.
+_OF_TARGET = _OF_CLASSES | {"classes", "teacher"}
 #: Stages that give up a part to tables by class, where a column has so many categories that each has few of the rows.
 _GIVING = frozenset({"moments", "pairs", "contrasts", "links"})
 
@@ -95,6 +98,18 @@ class Evidence:
         shares = _given({"codes": 0.0, **shares}, parts, pooled, to="codes")
         return _given(shares, parts, (1 - pooled) * amount, to="classes")
 
+    def _enough_for_moments(self, shares: dict[str, float]) -> float:
+        """The share of moments without a target: at most what leaves less noise in a correlation than rows have chance.
+
+        A row has k scores, so that noise grows like k. Few columns need far less than their margins do.
+        """
+        noise = (
+            JointSettings.score_clip * self.n_columns / math.sqrt(2) / (self.rows * self.mu)
+        )  # with the whole budget
+        part = min((noise * math.sqrt(self.rows) / self.budget.moments_enough) ** 2, 0.99)
+        others = sum(share for stage, share in shares.items() if stage != "moments")
+        return min(shares["moments"], max(part / (1 - part) * others, self.budget.least_share))
+
     def shares(self, *, has_target: bool, pooled: float = 0.0) -> dict[str, float]:
         """The stages that are worth their share, without a cliff between small tables and large ones.
 
@@ -114,7 +129,8 @@ class Evidence:
             shares = self._for_classes(shares, pooled=pooled)
         if not has_target:
             more = {"moments": self.budget.moments_alone, "pairs": self.budget.pairs_alone}
-            shares = {stage: share * more.get(stage, 1.0) for stage, share in shares.items()}
+            shares = {stage: share * more.get(stage, 1.0) for stage, share in shares.items() if stage not in _OF_TARGET}
+            shares["moments"] = self._enough_for_moments(shares)
         kept = {stage: share for stage, share in shares.items() if share >= self.budget.least_share}
         if self.number_target and "teacher" in kept:
             kept["residuals"] = self.budget.residual_variance

@@ -7,7 +7,7 @@ from small_tables import COLUMNS
 
 from sfumato import Column
 from sfumato.mechanisms.common.cells import Cells
-from sfumato.mechanisms.table.columns.density import Intervals, Mixture, shapes_of
+from sfumato.mechanisms.table.columns.density import Intervals, Mixture, NoisySums, shapes_of
 
 NUMBER = Column(name="x", kind="numeric", bounds=(-15, 15))
 BELOW = Column(name="x", kind="numeric", bounds=(-30, -5))
@@ -61,3 +61,28 @@ def test_two_humps_that_are_clear_stay_two() -> None:
     mass, middles = mass_of(NUMBER, values, stddev=10.0) / 2_000, Cells(NUMBER).middles()
     assert mass[middles < 0].sum() == pytest.approx(0.4, abs=0.06)
     assert mass[np.abs(middles) < 3].sum() < 0.1
+
+
+@pytest.mark.parametrize(("low", "high"), [(-15.0, 15.0), (-6.0, 11.0)])
+def test_what_is_even_stays_even_though_many_leaves_are_counted(low: float, high: float) -> None:
+    """The noise of a leaf is as large as what it holds: by itself none says anything."""
+    values, middles = np.linspace(low, high, 1_000), Cells(NUMBER).middles()
+    tenth = np.clip((middles - low) / (high - low) * 10, -1, 10).astype(int) + 1  # and what lies outside, at either end
+    wanted = np.array([0.0, *[0.1] * 10, 0.0])
+    far = []
+    for seed in range(6):
+        mass = mass_of(NUMBER, values, stddev=9.0, seed=seed) / 1_000
+        far.append(
+            np.abs(np.bincount(np.where(middles < low, 0, tenth), weights=mass, minlength=12) - wanted).sum() / 2
+        )
+    assert np.mean(far) < 0.045
+
+
+def test_all_sums_together_say_of_leaves_what_least_squares_say() -> None:
+    rng = np.random.default_rng(3)
+    sums = np.vstack([np.eye(4), [[1, 1, 0, 0], [0, 0, 1, 1]], np.ones(4)])
+    counts, variances = rng.normal(size=7), rng.uniform(0.5, 2, size=7)
+    rows, covariance = NoisySums(sums, counts, variances).of_leaves()
+    root = np.sqrt(variances)
+    np.testing.assert_allclose(rows, np.linalg.lstsq(sums / root[:, None], counts / root, rcond=None)[0])
+    np.testing.assert_allclose(np.linalg.inv(covariance), (sums / variances[:, None]).T @ sums)

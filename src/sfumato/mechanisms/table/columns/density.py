@@ -51,25 +51,39 @@ class DensityShape:
 
     def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval."""
-        mass = self._mass(intervals)
-        return np.asarray(mass / mass.sum())
+        return np.asarray(parts_of([self], intervals)[0])
 
-    def _mass(self, on: Intervals) -> Floats:
-        if self.name == "even":
-            return on.ends - on.begins
-        low, high = (on.begins, on.ends) if self.name == "hump along the grid" else (on.low, on.high)
-        low, high = (low - self.middle) / self.width, (high - self.middle) / self.width
-        if self.name == "rising":
-            low, high = -high, -low
-        if self.name in ("falling", "rising"):
-            return np.asarray(np.exp(-np.maximum(low, 0.0)) - np.exp(-np.maximum(high, 0.0)))
-        return np.asarray(ndtr(high) - ndtr(low))
+
+def parts_of(shapes: Sequence[DensityShape], intervals: Intervals) -> Floats:
+    """The part of all rows in each interval (columns), of several shapes (rows): those of one name together."""
+    mass = np.empty((len(shapes), len(intervals.low)))
+    names = np.array([shape.name for shape in shapes])
+    for name in dict.fromkeys(names.tolist()):
+        at = np.flatnonzero(names == name)
+        middle, width = (np.array([[getattr(shapes[i], of)] for i in at]) for of in ("middle", "width"))
+        mass[at] = _mass(name, middle, width, intervals)
+    return np.asarray(mass / mass.sum(axis=1, keepdims=True))
+
+
+def _mass(name: str, middle: Floats, width: Floats, on: Intervals) -> Floats:
+    if name == "even":
+        return np.asarray(on.ends - on.begins)
+    low, high = (on.begins, on.ends) if name == "hump along the grid" else (on.low, on.high)
+    low, high = (low - middle) / width, (high - middle) / width
+    if name == "rising":
+        low, high = -high, -low
+    if name in ("falling", "rising"):
+        return np.asarray(np.exp(-np.maximum(low, 0.0)) - np.exp(-np.maximum(high, 0.0)))
+    if name == "flat":
+        return np.asarray(np.clip(high, -1.0, 1.0) - np.clip(low, -1.0, 1.0))
+    return np.asarray(ndtr(high) - ndtr(low))
 
 
 def shapes_of(cells: Cells, settings: ColumnSettings) -> list[DensityShape]:
     """All that are considered for a number, the first of them even.
 
-    Humps are normal along the grid, which is nearly logarithmic far from zero, or normal in the values themselves.
+    Humps are normal along the grid, which is nearly logarithmic far from zero, or normal in the values themselves. What is
+    flat is so in the values, between two of some ends that divide the range, or the grid, evenly.
     """
     places = (np.arange(settings.shape_places) + 0.5) / settings.shape_places
     ends = cells.ends()
@@ -80,8 +94,11 @@ def shapes_of(cells: Cells, settings: ColumnSettings) -> list[DensityShape]:
     widths = parts * (highest - lowest)
     if not settings.uses_shapes:
         return [DensityShape("even")]
+    evenly = np.linspace(0.0, 1.0, settings.shape_ends)
+    ends = np.unique([lowest + evenly * (highest - lowest), np.quantile(np.concatenate(ends), evenly)])
     return [
         DensityShape("even"),
+        *(DensityShape("flat", (low + high) / 2, (high - low) / 2) for low, high in itertools.combinations(ends, 2)),
         *(DensityShape("hump along the grid", place, width) for place in places for width in settings.shape_widths),
         *(DensityShape("hump", middle, width) for middle in middles for width in widths),
         *(DensityShape("falling", start, width) for width in widths),
@@ -100,7 +117,7 @@ class Mixture:
     def parts(self, intervals: Intervals) -> Floats:
         """The part of all rows in each interval; what hardly weighs anything is left out."""
         kept = np.flatnonzero(self.weights > self.least * self.weights.max())
-        mixed = np.sum([self.weights[at] * self.shapes[int(at)].parts(intervals) for at in kept], axis=0)
+        mixed = self.weights[kept] @ parts_of([self.shapes[int(at)] for at in kept], intervals)
         return np.asarray(mixed / mixed.sum())
 
 
@@ -111,6 +128,12 @@ class NoisySums:
     sums: Floats
     counts: Floats
     variances: Floats
+
+    def of_leaves(self) -> tuple[Floats, Floats]:
+        """What all sums say of every leaf together: as if each had been counted by itself, with this covariance of the noise."""
+        precision = (self.sums / self.variances[:, None]).T @ self.sums
+        covariance = linalg.inv(precision, check_finite=False)
+        return covariance @ (self.counts / self.variances @ self.sums), (covariance + covariance.T) / 2
 
 
 def find_density(
@@ -128,45 +151,44 @@ def find_density(
     The first of the shapes is even. `single` says which leaves stand for one value, or (the last ones, beyond those of the
     grid) for missing ones.
     """
-    beyond = np.zeros(len(place) - len(leaves.low))
-    of_shapes = np.stack([np.append(shape.parts(leaves), beyond) for shape in shapes])
+    beyond = np.zeros((len(shapes), len(place) - len(leaves.low)))
+    of_shapes = np.concatenate([parts_of(shapes, leaves), beyond], axis=1)
     variances = np.append(counted.variances, (settings.density_total * total) ** 2)
-    counted = NoisySums(np.vstack([counted.sums, np.ones(len(place))]), np.append(counted.counts, total), variances)
+    everything = np.vstack([counted.sums, np.ones(len(place))])
+    counts, noise = NoisySums(everything, np.append(counted.counts, total), variances).of_leaves()
     of_singles = np.where(single, (settings.density_single * total) ** 2, 0.0)
-    best, anywhere = -np.inf, settings.density_anywhere
-    weights = _weights(
-        total * of_shapes, counted, of_singles, off=settings.density_off * total, fewer=settings.density_fewer
-    )
+    anywhere, fewer = settings.density_anywhere, settings.density_fewer
+    off = np.diag(of_singles + (settings.density_off * total) ** 2 / len(place))
+    weights = _weights(total * of_shapes, counts, noise + off, fewer=fewer)
+    apart = (place[:, None] - place) ** 2
+    smooth = [(length, np.exp(-apart / (2 * length**2))) for length in settings.density_lengths]
+    best = -np.inf
     for shape, mixed in ((of_shapes[0], np.eye(1, len(shapes))[0]), (weights @ of_shapes, weights)):
         base = (1 - anywhere) * shape + anywhere * of_shapes[0]
-        residual = counted.counts - counted.sums @ (total * shape)
-        for length, height, rough in itertools.product(
-            settings.density_lengths, settings.density_heights, settings.density_roughness
-        ):
-            alike = np.exp(-((place[:, None] - place) ** 2) / (2 * length**2))
-            prior = np.outer(base, base) * alike * (height * total / length) ** 2
-            prior += (settings.density_fewer * total) ** 2 * np.outer(shape, shape) + np.diag(
-                of_singles + rough * total**2 * base
-            )
-            across = prior @ counted.sums.T
-            root = linalg.cho_factor(counted.sums @ across + np.diag(counted.variances), lower=True)
-            answer = linalg.cho_solve(root, residual)
-            fit = -0.5 * float(residual @ answer) - float(np.log(np.diag(root[0])).sum())
-            if fit > best + 1e-9:
-                best, likeliest = fit, (total * shape + across @ answer, prior, across, root, mixed)
-    rows, prior, across, root, taken = likeliest
-    left = np.diag(prior) - np.einsum("ij,ji->i", across, linalg.cho_solve(root, across.T))
-    return rows, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least)
+        whole = (fewer * total) ** 2 * np.outer(shape, shape) + np.diag(of_singles)
+        residual = counts - total * shape
+        for length, alike in smooth:
+            curve = base[:, None] * alike * base * (total / length) ** 2
+            for height, rough in itertools.product(settings.density_heights, settings.density_roughness):
+                prior = height**2 * curve + whole
+                prior.flat[:: len(place) + 1] += rough * total**2 * base
+                root = linalg.cholesky(prior + noise, lower=True, check_finite=False, overwrite_a=True)
+                turned = linalg.solve_triangular(root, residual, lower=True, check_finite=False)
+                fit = -0.5 * float(turned @ turned) - float(np.log(np.diag(root)).sum())
+                if fit > best + 1e-9:
+                    best, likeliest = fit, (total * shape, prior, root, turned, mixed)
+    mean, prior, root, turned, taken = likeliest
+    across = linalg.solve_triangular(root, prior, lower=True, check_finite=False)
+    left = np.diag(prior) - (across**2).sum(axis=0)
+    return mean + turned @ across, np.sqrt(np.maximum(left, 0.0)), Mixture(shapes, taken, settings.shape_least)
 
 
-def _weights(shapes: Floats, counted: NoisySums, of_singles: Floats, *, off: float, fewer: float) -> Floats:
-    """How likely each shape is by the counts, if it is all there is."""
-    noise = (counted.sums * of_singles) @ counted.sums.T + np.diag(counted.variances + off**2)
-    root = linalg.cho_factor(noise, lower=True)
-    expected = shapes @ counted.sums.T
-    residual = counted.counts - expected
-    turned, of_residual = (linalg.cho_solve(root, some.T).T for some in (expected, residual))
-    spread = 1 + fewer**2 * (turned * expected).sum(axis=1)
+def _weights(shapes: Floats, counts: Floats, noise: Floats, *, fewer: float) -> Floats:
+    """How likely each shape is by the counts of leaves, if it is all there is."""
+    root = linalg.cho_factor(noise, lower=True, check_finite=False)
+    residual = counts - shapes
+    turned, of_residual = (linalg.cho_solve(root, some.T, check_finite=False).T for some in (shapes, residual))
+    spread = 1 + fewer**2 * (turned * shapes).sum(axis=1)
     far = (
         (of_residual * residual).sum(axis=1) - fewer**2 * (turned * residual).sum(axis=1) ** 2 / spread + np.log(spread)
     )

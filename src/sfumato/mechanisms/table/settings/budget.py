@@ -54,6 +54,9 @@ class BudgetSettings:
     given_up_by_teacher: float = 0.75  #: part that the correction gives up to class tables of many categories (zoo)
     given_up: float = 0.5  #: the same of moments, pairs, contrasts and links (zoo)
     moments_alone: float = 4.0  #: times the share of moments without a target (zoo)
+    moments_enough: float = (
+        0.7  #: noise in a correlation, over the chance of so many rows, that is little enough (few_columns.py)
+    )
     pairs_alone: float = 1.5  #: times the share of pairs without a target (zoo)
     #: a bin should hold so many standard deviations of its class counts, for small and large rho
     bin_least: tuple[float, float] = (8.0, 4.0)

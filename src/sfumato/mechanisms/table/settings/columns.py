@@ -18,7 +18,7 @@ class ColumnSettings:
     part_seen: float = 4.0  #: a part or leaf holds something from so many standard deviations on (zoo)
     part_beside: float = 0.7  #: one beside such a part from so many on (zoo)
     part_most: float = 0.8  #: noise far out is cut where the rest holds this part of all rows (zoo)
-    smoothed_leaves: int = 64  #: up to so many leaves are smoothed by a Gaussian process (zoo)
+    smoothed_leaves: int = 160  #: up to so many leaves are smoothed by a Gaussian process (zoo)
     wavelet_kept: float = 3.0  #: with more leaves, differences of halves from so many standard deviations on (usual)
 
     uses_shapes: bool = True  #: a density may be one hump, or fall from an end; off: even before any count
@@ -27,6 +27,7 @@ class ColumnSettings:
     shape_ranges: int = 20  #: widths as parts of the range
     shape_longest: float = 0.5  #: the longest of these
     shape_shorter: float = 0.7  #: each of the others is this part of the one before
+    shape_ends: int = 17  #: ends of what is flat, as parts of the range and of the grid
     shape_least: float = 1e-4  #: shapes with less of the largest weight are left out of a mixture
 
     density_heights: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  #: heights of the smooth curve (zoo)
@@ -36,7 +37,9 @@ class ColumnSettings:
     density_fewer: float = 0.3  #: how far rows that are no single values may be fewer than all (made-up columns)
     density_total: float = 0.01  #: how surely all rows together are known (judgement)
     density_anywhere: float = 0.05  #: part of the curve that may lie anywhere (judgement)
-    density_off: float = 0.01  #: counts may be off by so much of all rows, since no shape is right (made-up columns)
+    density_off: float = (
+        0.03  #: all counts together may be off by so much of all rows, since no shape is right (few_columns.py)
+    )
 
     point_heavy: float = 8.0  #: a heavy cell stands so many standard deviations above nothing (judgement)
     point_above: float = 3.0  #: and so many times above its lighter neighbour (judgement)
