@@ -39,6 +39,7 @@ class Evidence:
     number_target: bool = False
     n_codes: int = 1
     budget: BudgetSettings = field(default_factory=BudgetSettings)
+    most_columns: int = 0  # if no candidates for groups are joined
 
     @property
     def rho(self) -> float:
@@ -103,9 +104,8 @@ class Evidence:
 
         A row has k scores, so that noise grows like k. Few columns need far less than their margins do.
         """
-        noise = (
-            JointSettings.score_clip * self.n_columns / math.sqrt(2) / (self.rows * self.mu)
-        )  # with the whole budget
+        n_scores = max(self.most_columns, self.n_columns)
+        noise = JointSettings.score_clip * n_scores / math.sqrt(2) / (self.rows * self.mu)  # with the whole budget
         part = min((noise * math.sqrt(self.rows) / self.budget.moments_enough) ** 2, 0.99)
         others = sum(share for stage, share in shares.items() if stage != "moments")
         return min(shares["moments"], max(part / (1 - part) * others, self.budget.least_share))
@@ -162,4 +162,13 @@ def evidence_of(
     is_number = target is not None and target.is_number
     # For persons with several rows gradients have less noise than tables: nothing is given up for these.
     coded = [column.size for column in schema.features if column.is_coded and schema.unit.max_rows == 1]
-    return Evidence(declared_rows(schema), mu, n_columns, n_classes, is_number, max(coded, default=1), settings)
+    return Evidence(
+        declared_rows(schema),
+        mu,
+        n_columns,
+        n_classes,
+        is_number,
+        max(coded, default=1),
+        settings,
+        most_columns=len(schema.features),
+    )

@@ -155,8 +155,13 @@ class Counted:
         stddev = (first + second) ** -0.5
         if self.cells.column.is_coded:
             return _categories(rows, stddev=float(stddev[0]), total=total)
-        if len(part_of_leaf) <= settings.smoothed_leaves:
-            return self._smoothed(part_of_leaf, settings, total=total)
+        size = len(part_of_leaf)
+        is_thin = total < settings.smooth_thin * size * self.leaf_stddev
+        if size <= (settings.smoothed_leaves if is_thin else settings.always_smoothed):
+            smooth, farthest = self._smoothed(part_of_leaf, settings, total=total)
+            # Few leaves have no noise to tell a spike by; of many, halves find what no curve has.
+            if size <= settings.always_smoothed or farthest < settings.smooth_farthest:
+                return smooth
         rows = to_simplex(self._without_far_noise(rows, stddev, self._single(self.part), settings), total=total)
         in_leaf = np.zeros(len(part_of_leaf))
         for p in range(len(rows)):
@@ -166,8 +171,11 @@ class Counted:
             )
         return np.asarray((in_leaf / np.bincount(self.leaf))[self.leaf])
 
-    def _smoothed(self, part_of_leaf: Integers, settings: ColumnSettings, *, total: float) -> Floats:
-        """Rows in each cell of a number that few leaves are supported for, from both counts at once."""
+    def _smoothed(self, part_of_leaf: Integers, settings: ColumnSettings, *, total: float) -> tuple[Floats, float]:
+        """Rows in each cell of a number that few leaves are supported for, from both counts at once.
+
+        And how far any leaf's count is from that, in standard deviations of its noise.
+        """
         inner, n_leaves, n_parts = self.cells.inner, len(part_of_leaf), len(self.part_counts)
         size = np.bincount(self.leaf, minlength=n_leaves)
         place = np.bincount(self.leaf[:inner], weights=np.arange(inner), minlength=n_leaves) / size / inner
@@ -180,6 +188,7 @@ class Counted:
         leaves = Intervals.of(self.cells, self.leaf)
         shapes = shapes_of(self.cells, settings)
         rows, stddev, shape = find_density(shapes, leaves, place, single, counted, settings, total=total)
+        farthest = float(np.abs(self.leaf_counts - rows)[~single].max(initial=0.0)) / self.leaf_stddev
         unclear = single & (rows < settings.part_seen * stddev)
         unclear[-1] &= not self.cells.has_missing_cell
         clear = np.where(unclear, -np.inf, self._without_far_noise(rows, stddev, single, settings))
@@ -189,7 +198,7 @@ class Counted:
         within[:inner] = np.where(
             single[self.leaf[:inner]], 1.0, of_shape + 1e-12
         )  # where the shape has nothing, cells are alike
-        return np.asarray(in_leaf[self.leaf] * within / np.bincount(self.leaf, weights=within)[self.leaf])
+        return np.asarray(in_leaf[self.leaf] * within / np.bincount(self.leaf, weights=within)[self.leaf]), farthest
 
     def _single(self, place: Integers) -> Flags:
         """Which places stand for one value, or for missing ones, and so have no neighbours."""

@@ -59,9 +59,9 @@ def parts_of(shapes: Sequence[DensityShape], intervals: Intervals) -> Floats:
     mass = np.empty((len(shapes), len(intervals.low)))
     names = np.array([shape.name for shape in shapes])
     for name in dict.fromkeys(names.tolist()):
-        at = np.flatnonzero(names == name)
-        middle, width = (np.array([[getattr(shapes[i], of)] for i in at]) for of in ("middle", "width"))
-        mass[at] = _mass(name, middle, width, intervals)
+        some = [shape for shape in shapes if shape.name == name]
+        middle, width = np.array([[shape.middle, shape.width] for shape in some]).T[:, :, None]
+        mass[names == name] = _mass(name, middle, width, intervals)
     return np.asarray(mass / mass.sum(axis=1, keepdims=True))
 
 
@@ -69,6 +69,8 @@ def _mass(name: str, middle: Floats, width: Floats, on: Intervals) -> Floats:
     if name == "even":
         return np.asarray(on.ends - on.begins)
     low, high = (on.begins, on.ends) if name == "hump along the grid" else (on.low, on.high)
+    if name == "log-normal":
+        low, high = (np.log(np.maximum(end, 1e-300)) for end in (low, high))
     low, high = (low - middle) / width, (high - middle) / width
     if name == "rising":
         low, high = -high, -low
@@ -82,8 +84,8 @@ def _mass(name: str, middle: Floats, width: Floats, on: Intervals) -> Floats:
 def shapes_of(cells: Cells, settings: ColumnSettings) -> list[DensityShape]:
     """All that are considered for a number, the first of them even.
 
-    Humps are normal along the grid, which is nearly logarithmic far from zero, or normal in the values themselves. What is
-    flat is so in the values, between two of some ends that divide the range, or the grid, evenly.
+    Humps are normal along the grid, which is nearly logarithmic far from zero, or normal in the values themselves, or in their
+    logarithms. What is flat is so in the values, between two of some ends that divide the range, or the grid, evenly.
     """
     places = (np.arange(settings.shape_places) + 0.5) / settings.shape_places
     ends = cells.ends()
@@ -95,15 +97,29 @@ def shapes_of(cells: Cells, settings: ColumnSettings) -> list[DensityShape]:
     if not settings.uses_shapes:
         return [DensityShape("even")]
     evenly = np.linspace(0.0, 1.0, settings.shape_ends)
-    ends = np.unique([lowest + evenly * (highest - lowest), np.quantile(np.concatenate(ends), evenly)])
+    of_range, of_grid = lowest + evenly * (highest - lowest), np.quantile(np.concatenate(ends), evenly)
+    bounds = itertools.combinations(np.unique([of_range, of_grid]).tolist(), 2)
     return [
         DensityShape("even"),
-        *(DensityShape("flat", (low + high) / 2, (high - low) / 2) for low, high in itertools.combinations(ends, 2)),
+        *(DensityShape("flat", (low + high) / 2, (high - low) / 2) for low, high in bounds),
         *(DensityShape("hump along the grid", place, width) for place in places for width in settings.shape_widths),
         *(DensityShape("hump", middle, width) for middle in middles for width in widths),
+        *(
+            DensityShape("log-normal", middle, width)
+            for middle in _logarithms(lowest, highest, settings)
+            for width in settings.shape_logs
+        ),
         *(DensityShape("falling", start, width) for width in widths),
         *(DensityShape("rising", highest, width) for width in widths),
     ]
+
+
+def _logarithms(lowest: float, highest: float, settings: ColumnSettings) -> Floats:
+    """Middles of log-normal numbers: logarithms of numbers within the bounds."""
+    if highest <= 0:
+        return np.zeros(0)
+    middles = np.log(highest) - np.log(10) * np.arange(0.0, settings.shape_decades, 0.25)
+    return np.asarray(middles[np.exp(middles) > lowest])
 
 
 @dataclass(frozen=True)

@@ -18,7 +18,10 @@ class ColumnSettings:
     part_seen: float = 4.0  #: a part or leaf holds something from so many standard deviations on (zoo)
     part_beside: float = 0.7  #: one beside such a part from so many on (zoo)
     part_most: float = 0.8  #: noise far out is cut where the rest holds this part of all rows (zoo)
-    smoothed_leaves: int = 160  #: up to so many leaves are smoothed by a Gaussian process (zoo)
+    always_smoothed: int = 64  #: up to so many leaves are smoothed by a Gaussian process (zoo)
+    smoothed_leaves: int = 160  #: and up to so many thin ones where none stands out of the curve (few_columns.py)
+    smooth_thin: float = 3.0  #: leaves are thin below so many standard deviations of their count, on average (adult)
+    smooth_farthest: float = 4.5  #: by so many standard deviations of its count (judgement)
     wavelet_kept: float = 3.0  #: with more leaves, differences of halves from so many standard deviations on (usual)
 
     uses_shapes: bool = True  #: a density may be one hump, or fall from an end; off: even before any count
@@ -28,6 +31,8 @@ class ColumnSettings:
     shape_longest: float = 0.5  #: the longest of these
     shape_shorter: float = 0.7  #: each of the others is this part of the one before
     shape_ends: int = 17  #: ends of what is flat, as parts of the range and of the grid
+    shape_decades: float = 6.0  #: middles of log-normal numbers, down to this power of ten below the upper bound
+    shape_logs: tuple[float, ...] = (0.3, 0.5, 0.75, 1.0, 1.4, 2.0)  #: widths of their logarithms
     shape_least: float = 1e-4  #: shapes with less of the largest weight are left out of a mixture
 
     density_heights: tuple[float, ...] = (0.003, 0.01, 0.03, 0.1, 0.3, 1.0)  #: heights of the smooth curve (zoo)
