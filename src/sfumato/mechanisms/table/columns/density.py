@@ -176,8 +176,8 @@ def find_density(
     anywhere, fewer = settings.density_anywhere, settings.density_fewer
     off = np.diag(of_singles + (settings.density_off * total) ** 2 / len(place))
     weights = _weights(total * of_shapes, counts, noise + off, fewer=fewer)
-    apart = (place[:, None] - place) ** 2
-    smooth = [(length, np.exp(-apart / (2 * length**2))) for length in settings.density_lengths]
+    squares = (place[:, None] - place) ** 2
+    smooth = [(length, np.exp(-squares / (2 * length**2))) for length in settings.density_lengths]
     best = -np.inf
     for shape, mixed in ((of_shapes[0], np.eye(1, len(shapes))[0]), (weights @ of_shapes, weights)):
         base = (1 - anywhere) * shape + anywhere * of_shapes[0]
