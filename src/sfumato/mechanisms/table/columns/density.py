@@ -115,8 +115,8 @@ def shapes_of(cells: Cells, settings: ColumnSettings) -> list[DensityShape]:
 
 
 def _logarithms(lowest: float, highest: float, settings: ColumnSettings) -> Floats:
-    """Middles of log-normal numbers: logarithms of numbers within the bounds."""
-    if highest <= 0:
+    """Middles of log-normal numbers: logarithms of numbers within the bounds, where nothing lies below zero."""
+    if lowest < 0 or highest <= 0:
         return np.zeros(0)
     middles = np.log(highest) - np.log(10) * np.arange(0.0, settings.shape_decades, 0.25)
     return np.asarray(middles[np.exp(middles) > lowest])
