@@ -27,7 +27,8 @@ from sfumato.mechanisms.table.columns.point_masses import (
     with_round_values,
     zoom_width,
 )
-from sfumato.mechanisms.table.columns.rules import CountedRule, rule_blocks
+from sfumato.mechanisms.table.columns.reasons import reason_rows
+from sfumato.mechanisms.table.columns.rules import CountedRule, counted_shape
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
@@ -51,6 +52,7 @@ class ColumnStage:
         by_class = self._codes(features) if self.plan.has("codes") else {}
         counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
+        reasons = self._reason_rows(every, counted, rules, total=total)
         counted = [self._with_rules(f, one, rules) for f, one in zip(every, counted, strict=True)]
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
@@ -75,22 +77,43 @@ class ColumnStage:
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         margins = tuple(one.leaf_stddev for one in counted[: len(features)])
-        return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class)
+        return BinnedTable(
+            features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class, reasons
+        )
 
     def rules(self) -> list[CountedRule]:
         """What follows from every combination of reasons, for the columns that are a function of others."""
         rules = self.plan.rules
         if not rules:
             return []
+        settings = self.plan.settings.columns
         blocks = [
             (block, partial(maps.reason_and_consequence, rule=one), 1)
-            for block, one in zip(rule_blocks(rules), rules, strict=True)
+            for block, one in zip(self.plan.hots("rules"), rules, strict=True)
         ]
         tables = count_each(self.view, "rules", blocks)
-        return [
-            CountedRule.read(one, scaled(counts, 1.0, *one.shape), self.plan.settings.columns)
-            for one, counts in zip(rules, tables, strict=True)
-        ]
+        read = []
+        for one, counts in zip(rules, tables, strict=True):
+            table = scaled(counts, 1.0, *counted_shape(one))
+            is_given = one.is_given
+            read.append(CountedRule.given(one, table) if is_given else CountedRule.read(one, table, settings))
+        return read
+
+    def _reason_rows(
+        self, every: Sequence[Feature], counted: Sequence[Counted], rules: Sequence[CountedRule], *, total: float
+    ) -> dict[str, Floats]:
+        """Rows of each combination of reasons, by the column that follows; not where persons are shortened."""
+        if self.plan.schema.unit.max_rows > 1:
+            return {}
+        columns = {
+            one.name: counts
+            for rule in rules
+            for one in (rule.of.column, *rule.of.reasons)
+            for feature, counts in zip(every, counted, strict=True)
+            if feature.cells.column == one
+        }
+        settings = self.plan.settings.columns
+        return {rule.of.column.name: reason_rows(rule, columns, settings, total=total) for rule in rules}
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

@@ -27,6 +27,7 @@ from sfumato.public.plan.outline import Outline
 from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.row_counts import Recommended
 from sfumato.public.plan.step import Step
+from sfumato.public.schema.following import Known
 from sfumato.public.schema.schema import Schema
 
 _GAIN = (
@@ -39,7 +40,9 @@ def measure_table(plan: TablePlan, view: Doors) -> FittedTable:
     """All stages in order: each asks a door, with what the stages before it have shown."""
     columns = ColumnStage(plan, view)
     counted = columns.rules()
-    binned, rules = columns.run(counted), {rule.of.column.name: rule.follows for rule in counted}
+    binned = columns.run(counted)
+    names = [rule.of.column.name for rule in counted]
+    rules = {n: Known(rule.follows, binned.reason_rows.get(n)) for n, rule in zip(names, counted, strict=True)}
     if not binned.binnings:
         return replace(FittedTable.of_target(binned, plan.schema.unit), rules=rules)
     tables = JointStage(plan, view)

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
@@ -17,6 +17,8 @@ class BinnedTable:
     """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
 
     `cell_stddev` is the noise in a fine count, `margin_stddevs` that of each column: less, where a rule has counted it too.
+
+    `reason_rows` are those of each combination of reasons, by the column that follows from them, where a rule was counted.
 
     Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
     """
@@ -30,6 +32,7 @@ class BinnedTable:
     margin_stddevs: tuple[float, ...]
     in_full: Measured | None = None
     codes: Mapping[int, CodeTable] = field(default_factory=dict)
+    reason_rows: Mapping[str, Floats] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:
