@@ -32,7 +32,7 @@ from sfumato.mechanisms.table.columns.rules import CountedRule, counted_shape
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
-from sfumato.public.schema.following import values_of
+from sfumato.public.schema.following import Known, values_of
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,8 @@ class ColumnStage:
         by_class = self._codes(features) if self.plan.has("codes") else {}
         counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
-        reasons = self._reason_rows(every, counted, rules, total=total)
+        again = [self._with_columns(rule, every, counted, total=total) for rule in rules]
+        rules, known = [rule for rule, _ in again], {rule.of.column.name: known for rule, known in again}
         counted = [self._with_rules(f, one, rules) for f, one in zip(every, counted, strict=True)]
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
@@ -78,7 +79,7 @@ class ColumnStage:
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         margins = tuple(one.leaf_stddev for one in counted[: len(features)])
         return BinnedTable(
-            features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class, reasons
+            features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class, known
         )
 
     def rules(self) -> list[CountedRule]:
@@ -92,28 +93,28 @@ class ColumnStage:
             for block, one in zip(self.plan.hots("rules"), rules, strict=True)
         ]
         tables = count_each(self.view, "rules", blocks)
-        read = []
-        for one, counts in zip(rules, tables, strict=True):
-            table = scaled(counts, 1.0, *counted_shape(one))
-            is_given = one.is_given
-            read.append(CountedRule.given(one, table) if is_given else CountedRule.read(one, table, settings))
-        return read
+        return [
+            CountedRule.read(one, scaled(counts, 1.0, *counted_shape(one)), settings)
+            for one, counts in zip(rules, tables, strict=True)
+        ]
 
-    def _reason_rows(
-        self, every: Sequence[Feature], counted: Sequence[Counted], rules: Sequence[CountedRule], *, total: float
-    ) -> dict[str, Floats]:
-        """Rows of each combination of reasons, by the column that follows; not where persons are shortened."""
+    def _with_columns(
+        self, rule: CountedRule, every: Sequence[Feature], counted: Sequence[Counted], *, total: float
+    ) -> tuple[CountedRule, Known]:
+        """A rule as it is read where columns were counted too, and the rows of each combination of reasons.
+
+        Where persons are shortened, by each count in another way, a rule stays as it is.
+        """
         if self.plan.schema.unit.max_rows > 1:
-            return {}
+            return rule, Known(rule.follows)
+        settings, involved = self.plan.settings.columns, (rule.of.column, *rule.of.reasons)
         columns = {
-            one.name: counts
-            for rule in rules
-            for one in (rule.of.column, *rule.of.reasons)
+            feature.cells.column.name: counts
             for feature, counts in zip(every, counted, strict=True)
-            if feature.cells.column == one
+            if feature.cells.column in involved
         }
-        settings = self.plan.settings.columns
-        return {rule.of.column.name: reason_rows(rule, columns, settings, total=total) for rule in rules}
+        again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
+        return again, Known(again.follows, reason_rows(again, columns, settings, total=total))
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

@@ -26,7 +26,7 @@ from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.expressions.domains import Domain
-from sfumato.public.schema.following import Known, followed
+from sfumato.public.schema.following import followed
 from sfumato.public.schema.schema import Schema
 
 
@@ -39,7 +39,6 @@ class FittedTable:
     population: Population | None = field(repr=False)
     labels: ClassLabels | None = field(default=None, repr=False)
     numbers: CorrectedNumber | None = field(default=None, repr=False)
-    rules: Mapping[str, Known] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
@@ -70,7 +69,6 @@ class TableModel(CountedRows):
         No row is drawn several times, however many are looked through, and none by what balances all of them where a part is kept.
         """
         fitted, share = narrowed_table(self.fitted, self.scores, domains, self.settings)
-        fitted = replace(fitted, rules={name: known.without_rows() for name, known in fitted.rules.items()})
         narrows_all = is_exact and domains.keys() <= _plain_columns(fitted.binned)
         settings = replace(self.settings, balances_rows=self.settings.balances_rows and narrows_all, copies=0.0)
         return replace(self, fitted=fitted, settings=settings), share
@@ -140,7 +138,7 @@ class TableModel(CountedRows):
             elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
                 hours[column.name] = rhythms["hour"]
         values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
-        values = followed(values, self.schema.columns, fitted.rules, target=self.schema.target)
+        values = followed(values, self.schema.columns, fitted.binned.rules, target=self.schema.target)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
@@ -219,9 +217,10 @@ def narrowed_table(
     if share <= 0:
         return fitted, 0.0
     part_of = replace(population, weights=weights)
+    rules = {name: known.without_rows() for name, known in binned.rules.items()}
     return replace(
         fitted,
-        binned=replace(binned, binnings=tuple(binnings), target=target),
+        binned=replace(binned, binnings=tuple(binnings), target=target, rules=rules),
         rates=rates / rates.sum(),
         population=part_of,
     ), share

@@ -11,7 +11,7 @@ import sfumato as sf
 from sfumato.extending import NoiseSource
 from sfumato.mechanisms.common.cells import Cells
 from sfumato.mechanisms.table.columns.adaptive_grid import Counted
-from sfumato.mechanisms.table.columns.rules import CountedRule, likeliest_rule, rule_share
+from sfumato.mechanisms.table.columns.rules import CountedRule, rule_blocks, rule_share
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.budget import BudgetSettings
 from sfumato.public.plan.measured import Measured
@@ -87,7 +87,7 @@ def test_neighbours_help_where_counts_drown() -> None:
     rng = np.random.default_rng(0)
     truth = np.arange(100) // 10
     counts = 25.0 * (truth[:, None] == np.arange(10)) + 10.0 * rng.standard_normal((100, 10))
-    rule = likeliest_rule(Measured(counts, 10.0), COLUMNS)
+    rule = CountedRule.read(of, Measured(counts, 10.0), COLUMNS).follows
     assert (rule == truth).mean() > 0.95
     assert (counts.argmax(axis=1) == truth).mean() < 0.9
 
@@ -97,7 +97,7 @@ def test_a_rule_without_neighbours_is_read_as_it_is(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth = rng.integers(6, size=40)
     counts = 80.0 * (truth[:, None] == np.arange(6)) + 10.0 * rng.standard_normal((40, 6))
-    assert (likeliest_rule(Measured(counts, 10.0), COLUMNS) == truth).all()
+    assert (CountedRule.read(of, Measured(counts, 10.0), COLUMNS).follows == truth).all()
 
 
 def test_no_rule_has_more_for_the_others_needs() -> None:

@@ -5,11 +5,12 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Integers
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.public.plan.measured import Measured
+from sfumato.public.schema.following import Known
 
 
 @dataclass(frozen=True)
@@ -18,7 +19,7 @@ class BinnedTable:
 
     `cell_stddev` is the noise in a fine count, `margin_stddevs` that of each column: less, where a rule has counted it too.
 
-    `reason_rows` are those of each combination of reasons, by the column that follows from them, where a rule was counted.
+    `rules` are what was counted of columns that follow from others, by their names.
 
     Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
     """
@@ -32,7 +33,7 @@ class BinnedTable:
     margin_stddevs: tuple[float, ...]
     in_full: Measured | None = None
     codes: Mapping[int, CodeTable] = field(default_factory=dict)
-    reason_rows: Mapping[str, Floats] = field(default_factory=dict)
+    rules: Mapping[str, Known] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:

@@ -6,7 +6,8 @@ is usual, and vanishes. Where the schema gives the function, its reasons are cou
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from scipy.special import logsumexp
@@ -19,31 +20,59 @@ from sfumato.public.plan.measured import Measured
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.following import Following, places_of
 
+#: Of what follows so surely the one count is believed.
+_SURE = 0.95
+
 
 @dataclass(frozen=True)
 class CountedRule:
-    """What follows from each combination of reasons, and the rows that have that combination, with the variance of noise in each."""
+    """What follows from each combination of reasons, and the rows that have that combination, with the variance of noise in each.
+
+    `table` is what both come from: noisy counts of every combination with everything that could follow, of which one does; of
+    a given function, of the combinations alone.
+    """
 
     of: Following
+    table: Measured
     follows: Integers
-    rows: Floats
-    variances: Floats
+    sure: Floats
 
     @classmethod
-    def read(cls, of: Following, counts: Measured, settings: ColumnSettings) -> "CountedRule":
-        """From noisy counts of every combination with everything that could follow, of which one does.
+    def read(cls, of: Following, table: Measured, settings: ColumnSettings) -> "CountedRule":
+        """By the schema, or by the counts."""
+        if of.is_given:
+            return cls(of, table, of.given(), np.ones(of.shape[0]))
+        # So much likelier a column makes the counts of its row than noise alone would, with as many rows as are counted there.
+        fit = np.maximum(table.values, 0.0) ** 2 / (2 * table.stddev**2)
+        return cls(of, table, *likeliest_rule(fit, settings))
 
-        Where that one is not sure it is a guess, and the largest of several noisy counts: then all of them are added up.
-        """
-        follows, sure = likeliest_rule(counts, settings)
-        alone = counts.values[np.arange(len(follows)), follows]
-        n_counts = np.where(sure > settings.rule_sure, 1, counts.values.shape[1])
-        return cls(of, follows, np.where(n_counts == 1, alone, counts.values.sum(axis=1)), n_counts * counts.stddev**2)
+    def with_rows(self, rows: Floats, settings: ColumnSettings) -> "CountedRule":
+        """The same where it is known about how many rows each combination has: the counts then say more of what follows."""
+        if self.of.is_given:
+            return self
+        rows = np.maximum(rows, settings.rule_fewest * self.table.stddev)
+        fit = rows[:, None] * self.table.values / self.table.stddev**2
+        often = np.bincount(self.follows, weights=self.sure, minlength=self.of.shape[1]) + 1.0
+        follows, sure = likeliest_rule(fit, settings, often=often / often.sum())
+        return replace(self, follows=follows, sure=sure)
 
-    @classmethod
-    def given(cls, of: Following, counts: Measured) -> "CountedRule":
-        """By the schema, and noisy rows of every combination."""
-        return cls(of, of.given(), counts.values[:, 0], np.full(of.shape[0], counts.stddev**2))
+    @cached_property
+    def _n_counts(self) -> Integers:
+        """The one that follows is a guess where it is not sure, and the largest of several noisy counts: then all are added up."""
+        is_sure = self.sure > _SURE
+        return np.where(is_sure, 1, self.table.values.shape[1])
+
+    @cached_property
+    def rows(self) -> Floats:
+        """Noisy rows of every combination."""
+        values = self.table.values
+        alone = values[:, 0] if self.of.is_given else values[np.arange(len(values)), self.follows]
+        return np.asarray(np.where(self._n_counts == 1, alone, values.sum(axis=1)))
+
+    @cached_property
+    def variances(self) -> Floats:
+        """The variance of the noise in each."""
+        return np.asarray(self._n_counts * self.table.stddev**2)
 
     def reason_rows(self, reason: int) -> "ValueRows":
         """Rows of every value of one reason, all values of the other reasons together."""
@@ -122,28 +151,28 @@ def _is_line(rule: Following) -> bool:
     return len(rule.reasons) == 1 and (rule.reasons[0].is_number or rule.reasons[0].kind == "ordinal")
 
 
-def likeliest_rule(counts: Measured, settings: ColumnSettings) -> tuple[Integers, Floats]:
+def likeliest_rule(fit: Floats, settings: ColumnSettings, often: Floats | None = None) -> tuple[Integers, Floats]:
     """For each row of a table the likeliest column, if all rows of the data at that row have one column; and how likely it is.
 
-    Neighbouring rows (ages, ordered levels) often have the same. How often, the counts themselves show: of several chances
+    `fit` says how well each column goes with the counts (logarithms), `often` of how many rows each is the one. Neighbouring
+    rows (ages, ordered levels) often have the same. How often, the counts themselves show: of several chances
     the one is taken under which they are likeliest.
 
-    >>> counts = np.array([[90.0, 3.0], [2.0, 1.0], [80.0, -4.0], [1.0, 95.0]])
-    >>> rule, sure = likeliest_rule(Measured(counts, 5.0), ColumnSettings())
+    >>> fit = np.array([[9.0, 0.0], [0.4, 0.0], [8.0, 0.0], [0.0, 9.0]])
+    >>> rule, sure = likeliest_rule(fit, ColumnSettings())
     >>> rule.tolist(), sure.round(1).tolist()
-    ([0, 0, 0, 1], [1.0, 0.5, 1.0, 1.0])
+    ([0, 0, 0, 1], [1.0, 0.7, 1.0, 1.0])
     """
-    # So much likelier a column makes the counts of its row than noise alone would, with as many rows as are counted there.
-    fit = np.maximum(counts.values, 0.0) ** 2 / (2 * counts.stddev**2)
-    paths = [_path(fit, same) for same in settings.rule_neighbours]
+    columns = np.full(fit.shape[1], 1 / fit.shape[1]) if often is None else often
+    paths = [_path(fit, same, columns) for same in settings.rule_neighbours]
     return max(paths, key=lambda path: path[2])[:2]
 
 
-def _path(fit: Floats, same: float) -> tuple[Integers, Floats, float]:
+def _path(fit: Floats, same: float, often: Floats) -> tuple[Integers, Floats, float]:
     """The likeliest path where neighbours are the same with this chance, beyond chance itself; how likely each step is, and all."""
     n = fit.shape[1]
-    stays, moves = np.log(same + (1 - same) / n), np.log((1 - same) / n)
-    best, came_from = fit[0].copy(), []
+    stays, moves = np.log(same + (1 - same) * often), np.log((1 - same) * often)
+    best, came_from = fit[0] + np.log(often), []
     for row in fit[1:]:
         top = int(np.argmax(best))
         came_from.append(np.where(best + stays >= best[top] + moves, np.arange(n), top))
@@ -152,16 +181,16 @@ def _path(fit: Floats, same: float) -> tuple[Integers, Floats, float]:
     for step in reversed(came_from):
         path.append(int(step[path[-1]]))
     steps = np.array(path[::-1])
-    before, after = _upto(fit, same), _upto(fit[::-1], same)[::-1]
-    every = before + after - fit  # all paths through a column, each step once
+    before, after = _upto(fit, same, often), _upto(fit[::-1], same, often)[::-1]
+    every = before + after - fit - np.log(often)  # all paths through a column, each step once
     sure = np.exp(every[np.arange(len(steps)), steps] - logsumexp(every, axis=1))
     return steps, np.asarray(sure), float(logsumexp(before[-1]))
 
 
-def _upto(fit: Floats, same: float) -> Floats:
+def _upto(fit: Floats, same: float, often: Floats) -> Floats:
     """How likely all paths are that end in each column: those that moved from anywhere, and those that were kept there."""
-    kept, moves = np.log(max(same, 1e-300)), np.log((1 - same) / fit.shape[1])
-    upto = [fit[0]]
+    kept, moves = np.log(max(same, 1e-300)), np.log((1 - same) * often)
+    upto = [fit[0] + np.log(often)]
     for row in fit[1:]:
         upto.append(np.logaddexp(upto[-1] + kept, logsumexp(upto[-1]) + moves) + row)
     return np.stack(upto)

@@ -29,7 +29,7 @@ class BudgetSettings:
     least_share: float = 0.01  #: a stage that would get less is left out (judgement)
     groups: float = 0.01  #: share of the counts that find one-hot groups (judgement)
     differences: float = 0.01  #: share of the counts that find nearly equal columns (judgement)
-    rule: tuple[float, float] = (0.02, 0.2)  #: range of the share of a column that is a function of others (judgement)
+    rule: tuple[float, float] = (0.02, 0.3)  #: range of the share of a column that is a function of others (judgement)
     rule_visible: float = 8.0  #: standard deviations that an average reason should stand out by (judgement)
     rule_visible_on_line: float = 2.0  #: the same of reasons along a line, whose neighbours help (depends.py)
     rule_moved: float = 0.02  #: part of the rows that noise in counts of reasons should move at most (depends.py)

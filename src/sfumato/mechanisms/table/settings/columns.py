@@ -65,7 +65,9 @@ class ColumnSettings:
         0.9,
         0.99,
     )  #: chances that neighbouring reasons have one consequence
-    rule_sure: float = 0.95  #: of what follows so surely the count alone is believed (judgement)
+    rule_fewest: float = (
+        0.25  #: standard deviations that any reason is taken to hold where the rule is read (judgement)
+    )
     rule_smoothed: int = 400  #: reasons along a line that are smoothed, at most (time)
     rule_alone: float = (
         4.0  #: a reason this many standard deviations from its neighbours' median stands alone (depends.py)
