@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
-from scipy.special import logsumexp
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.table.settings.budget import BudgetSettings
@@ -22,6 +21,8 @@ from sfumato.public.schema.following import Following, places_of
 
 #: Of what follows so surely the one count is believed.
 _SURE = 0.95
+#: How much less likely a band is that lies before another than one that lies behind it.
+_BACKWARDS = 1e-4
 
 
 @dataclass(frozen=True)
@@ -53,8 +54,16 @@ class CountedRule:
         rows = np.maximum(rows, settings.rule_fewest * self.table.stddev)
         fit = rows[:, None] * self.table.values / self.table.stddev**2
         often = np.bincount(self.follows, weights=self.sure, minlength=self.of.shape[1]) + 1.0
-        follows, sure = likeliest_rule(fit, settings, often=often / often.sum())
+        place = self._places(rows) if _is_line(self.of) else None
+        follows, sure = likeliest_rule(fit, settings, often=often / often.sum(), place=place)
         return replace(self, follows=follows, sure=sure)
+
+    def _places(self, rows: Floats) -> Floats:
+        """Where along the line each column lies: what nothing leads to, at its end."""
+        weights, size = rows * self.sure, self.of.shape[1]
+        sums = np.bincount(self.follows, weights=weights * np.arange(len(rows)), minlength=size)
+        in_all = np.bincount(self.follows, weights=weights, minlength=size)
+        return np.divide(sums, in_all, out=np.full(size, float(len(rows))), where=in_all > 0)
 
     @cached_property
     def _n_counts(self) -> Integers:
@@ -151,12 +160,14 @@ def _is_line(rule: Following) -> bool:
     return len(rule.reasons) == 1 and (rule.reasons[0].is_number or rule.reasons[0].kind == "ordinal")
 
 
-def likeliest_rule(fit: Floats, settings: ColumnSettings, often: Floats | None = None) -> tuple[Integers, Floats]:
+def likeliest_rule(
+    fit: Floats, settings: ColumnSettings, often: Floats | None = None, place: Floats | None = None
+) -> tuple[Integers, Floats]:
     """For each row of a table the likeliest column, if all rows of the data at that row have one column; and how likely it is.
 
     `fit` says how well each column goes with the counts (logarithms), `often` of how many rows each is the one. Neighbouring
-    rows (ages, ordered levels) often have the same. How often, the counts themselves show: of several chances
-    the one is taken under which they are likeliest.
+    rows (ages, ordered levels) often have the same, and where columns have a `place` along the line, one may follow the
+    other, as bands do. How often, the counts themselves show: several chances are weighed by how likely they make them.
 
     >>> fit = np.array([[9.0, 0.0], [0.4, 0.0], [8.0, 0.0], [0.0, 9.0]])
     >>> rule, sure = likeliest_rule(fit, ColumnSettings())
@@ -164,33 +175,48 @@ def likeliest_rule(fit: Floats, settings: ColumnSettings, often: Floats | None =
     ([0, 0, 0, 1], [1.0, 0.7, 1.0, 1.0])
     """
     columns = np.full(fit.shape[1], 1 / fit.shape[1]) if often is None else often
-    paths = [_path(fit, same, columns) for same in settings.rule_neighbours]
-    return max(paths, key=lambda path: path[2])[:2]
+    chains = [Chain(same, columns) for same in settings.rule_neighbours]
+    if place is not None and fit.shape[1] <= settings.rule_bands:
+        onwards = np.where(place > place[:, None], columns, columns * _BACKWARDS)
+        onwards /= onwards.sum(axis=1, keepdims=True)
+        chains += [Chain(same, columns, onwards) for same in settings.rule_neighbours if same]
+    every = [chain.chances(fit) for chain in chains]
+    likely = np.exp(np.array([of_all for _, of_all in every]) - max(of_all for _, of_all in every))
+    chance = np.average([chances for chances, _ in every], axis=0, weights=likely)
+    follows = chance.argmax(axis=1)
+    return follows, np.asarray(chance[np.arange(len(follows)), follows])
 
 
-def _path(fit: Floats, same: float, often: Floats) -> tuple[Integers, Floats, float]:
-    """The likeliest path where neighbours are the same with this chance, beyond chance itself; how likely each step is, and all."""
-    n = fit.shape[1]
-    stays, moves = np.log(same + (1 - same) * often), np.log((1 - same) * often)
-    best, came_from = fit[0] + np.log(often), []
-    for row in fit[1:]:
-        top = int(np.argmax(best))
-        came_from.append(np.where(best + stays >= best[top] + moves, np.arange(n), top))
-        best = np.maximum(best + stays, best[top] + moves) + row
-    path = [int(np.argmax(best))]
-    for step in reversed(came_from):
-        path.append(int(step[path[-1]]))
-    steps = np.array(path[::-1])
-    before, after = _upto(fit, same, often), _upto(fit[::-1], same, often)[::-1]
-    every = before + after - fit - np.log(often)  # all paths through a column, each step once
-    sure = np.exp(every[np.arange(len(steps)), steps] - logsumexp(every, axis=1))
-    return steps, np.asarray(sure), float(logsumexp(before[-1]))
+@dataclass(frozen=True)
+class Chain:
+    """Neighbours are the same with a chance, beyond chance itself; else any column by its share, or one of those that it leads to."""
 
+    same: float
+    often: Floats
+    onwards: Floats | None = None
 
-def _upto(fit: Floats, same: float, often: Floats) -> Floats:
-    """How likely all paths are that end in each column: those that moved from anywhere, and those that were kept there."""
-    kept, moves = np.log(max(same, 1e-300)), np.log((1 - same) * often)
-    upto = [fit[0] + np.log(often)]
-    for row in fit[1:]:
-        upto.append(np.logaddexp(upto[-1] + kept, logsumexp(upto[-1]) + moves) + row)
-    return np.stack(upto)
+    def chances(self, fit: Floats) -> tuple[Floats, float]:
+        """The chance of every entry, and how likely the counts are (its logarithm)."""
+        most = fit.max(axis=1, keepdims=True)
+        odds = np.exp(fit - most)
+        before, after = np.empty_like(odds), np.empty_like(odds)
+        so_far, of_all = self.often, 0.0
+        for row, odd in enumerate(odds):
+            so_far = (so_far if row == 0 else self._on(so_far)) * odd
+            of_all += math.log(so_far.sum())
+            before[row] = so_far = so_far / so_far.sum()
+        rest = np.ones(fit.shape[1])
+        for row in range(len(odds) - 1, -1, -1):
+            after[row] = rest
+            rest = self._back(rest * odds[row])
+            rest = rest / rest.sum()
+        chance = before * after
+        return np.asarray(chance / chance.sum(axis=1, keepdims=True)), of_all + float(most.sum())
+
+    def _on(self, here: Floats) -> Floats:
+        moved = here.sum() * self.often if self.onwards is None else here @ self.onwards
+        return np.asarray(self.same * here + (1 - self.same) * moved)
+
+    def _back(self, there: Floats) -> Floats:
+        moved = self.often @ there if self.onwards is None else self.onwards @ there
+        return np.asarray(self.same * there + (1 - self.same) * moved)

@@ -65,6 +65,7 @@ class ColumnSettings:
         0.9,
         0.99,
     )  #: chances that neighbouring reasons have one consequence
+    rule_bands: int = 64  #: consequences along a line that may be bands, at most (time)
     rule_fewest: float = (
         0.25  #: standard deviations that any reason is taken to hold where the rule is read (judgement)
     )
