@@ -15,6 +15,7 @@ from sfumato.mechanisms.table.columns.reasons import reason_rows
 from sfumato.mechanisms.table.columns.rules import CountedRule, rule_blocks, rule_share
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.budget import BudgetSettings
+from sfumato.public.expressions.domains import Some
 from sfumato.public.plan.measured import Measured
 from sfumato.public.schema.following import Following
 
@@ -179,7 +180,11 @@ def test_some_of_the_rows_keep_the_reasons_that_they_have() -> None:
     fitted = sf.fit(SMALL_TABLE, data, BUDGET, seed=0, source=NoiseSource(research_seed=0))
     rows = fitted.sample(500, where="city = c7", seed=1).table
     assert (rows["city"].astype(str) == "c7").all()
-    assert (rows["region"].astype(str) == "s").mean() > 0.98
+    assert (rows["region"].astype(str) == "w").mean() > 0.98
+    where = {"city": Some(frozenset({7, 8}), missing=False)}
+    narrowed, _ = fitted.model.narrowed(where, is_exact=True)
+    assert all(known.rows is not None for known in fitted.model.fitted.binned.rules.values())
+    assert all(known.rows is None for known in narrowed.fitted.binned.rules.values())
 
 
 def test_no_rule_has_more_for_the_others_needs() -> None:
