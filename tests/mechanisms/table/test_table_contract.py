@@ -63,7 +63,10 @@ CASES = {
     "a group of columns": (Schema(columns=(AGE, *FLAGS), target="h", rows=20_000), MUCH),
     "groups to choose from": (Schema(columns=(*FLAGS, TABLE.columns[-1]), target=TABLE.target, rows=2_000), BUDGET),
     "rules": (Schema(columns=(AGE, LEVEL, YEARS, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
-    "a rule that is given": (Schema(columns=(AGE, OF_AGE, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
+    "a rule that is given": (
+        Schema(columns=(AGE, OF_AGE, TABLE.columns[-1]), target=TABLE.target, rows=20_000),
+        BUDGET,
+    ),
     "scarce classes": (
         Schema(columns=(AGE, *FLAGS[:3], replace(CLASSES, missing=False)), target="y", rows=20_000),
         MUCH,

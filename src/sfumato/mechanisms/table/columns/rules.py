@@ -63,7 +63,7 @@ class CountedRule:
         weights, size = rows * self.sure, self.of.shape[1]
         sums = np.bincount(self.follows, weights=weights * np.arange(len(rows)), minlength=size)
         in_all = np.bincount(self.follows, weights=weights, minlength=size)
-        return np.divide(sums, in_all, out=np.full(size, float(len(rows))), where=in_all > 0)
+        return np.asarray(np.divide(sums, in_all, out=np.full(size, float(len(rows))), where=in_all > 0))
 
     @cached_property
     def _n_counts(self) -> Integers:
