@@ -236,8 +236,8 @@ class TablePlan:
             steps.append(planned("sizes", unit, norms, sizes, share=budget.person_sizes))
         if self.rules:
             share = rule_share(self.rules, budget, rows=self._visible)
-            tables = rule_blocks(self.rules, budget, rows=self._visible)
-            steps.append(planned("rules", unit, norms, *tables, share=share))
+            counted = rule_blocks(self.rules, budget, rows=self._visible)
+            steps.append(planned("rules", unit, norms, *counted, share=share))
         shares = self.shares()
         uses = {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}
         for name, blocks in self._blocks().items():
