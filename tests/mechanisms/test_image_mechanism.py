@@ -14,7 +14,7 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.learn.augment import moved, varied
+from sfumato.learn.augment import PHOTOGRAPHS, STROKES, Variety, moved, varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
 from sfumato.learn.oriented import n_features, oriented_features, resized
@@ -394,9 +394,10 @@ def test_a_warm_start_tells_classes_apart() -> None:
     assert ((inputs @ rule.T).argmax(axis=1) == label).mean() > 0.95
 
 
-def test_variety_stays_in_the_unit_box_and_leaves_no_image_as_it_was() -> None:
+@pytest.mark.parametrize("variety", [STROKES, PHOTOGRAPHS])
+def test_variety_stays_in_the_unit_box_and_leaves_no_image_as_it_was(variety: Variety) -> None:
     images = np.random.default_rng(0).random((200, 12, 10, 3)).astype(np.float32)
-    seen = varied(images, rng=np.random.default_rng(1))
+    seen = varied(images, rng=np.random.default_rng(1), variety=variety)
     assert seen.dtype == np.float32
     assert 0 <= seen.min() < seen.max() <= 1
     assert (np.abs(seen - images).max(axis=(1, 2, 3)) > 0.01).all()
@@ -503,7 +504,7 @@ def test_textures_are_drawn_as_strong_as_they_were_measured() -> None:
     images, label = drawing.draw_images(density, schema, 300, rng=np.random.default_rng(0))
     spread = [float(images[label == c].std()) for c in range(2)]
     assert spread == pytest.approx([0.02, 0.1], rel=0.1)
-    assert drawing.most_contrast(density) < drawing.most_contrast({})
+    assert drawing.variety_of(density).contrast < drawing.variety_of({}).contrast
 
 
 def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:

@@ -2,7 +2,8 @@
 
 Before it sees a private row, the teacher practises on images drawn from the noisy density: they say in which directions
 features vary (`whitening_of`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
-what was measured before, so they cost nothing.
+what was measured before, so they cost nothing. Photographs mean the same in a mirror, so that the teacher of theirs only looks
+in directions that do not change there; and its rule begins with nothing, for their density knows least of what makes a class.
 """
 
 import math
@@ -14,13 +15,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.augment import with_contrast
-from sfumato.learn.oriented import n_features, oriented_features
-from sfumato.mechanisms.common.arrays import Floats, Singles
+from sfumato.learn.oriented import mirrored_places, n_features, oriented_features
+from sfumato.mechanisms.common.arrays import Floats, Integers, Singles
 from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.pictures import n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
 from sfumato.mechanisms.common.shrink import orthonormal
-from sfumato.mechanisms.image.drawing import Density, draw_images, most_contrast, pieces
+from sfumato.mechanisms.image.drawing import Density, draw_images, pieces, variety_of
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
@@ -47,10 +48,12 @@ class LinearTeacher:
     clip: float
     width: int
     practice: int
+    photographs: bool = False
 
     def inputs(self, schema: Schema) -> int:
         """How many numbers the teacher sees of an image, its constant among them."""
-        return min(self.width, n_features(n_channels(schema.images[0]))) + 1
+        directions = n_features(n_channels(schema.images[0]))
+        return min(self.width, directions // 2 if self.photographs else directions) + 1
 
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
         """The gradients."""
@@ -89,21 +92,26 @@ class LinearTeacher:
         for size in pieces(self.practice, schema):
             images, label = draw_images(density, schema, size, rng=rng, small=True)
             features[start : start + size] = oriented_features(
-                with_contrast(images, rng=rng, most=most_contrast(density))
+                with_contrast(images, rng=rng, most=variety_of(density).contrast)
             )
             labels[start : start + size] = label
             start += size
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         features -= mean  # in place: they are most of the memory that a release takes
-        matrix = whitening_of(features, width=self.inputs(schema) - 1)
+        mirror = mirrored_places(n_channels(schema.images[0])) if self.photographs else None
+        matrix = whitening_of(features, width=self.inputs(schema) - 1, mirror=mirror)
+        if self.photographs:
+            return mean, matrix, np.zeros((n_classes(schema), self.inputs(schema)))
         directions = features @ matrix.astype(np.float32)
         del features
-        inputs = of_norm_one(directions)
-        return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
+        return mean, matrix, fitted_rule(of_norm_one(directions), labels, classes=n_classes(schema))
 
 
-def whitening_of(centred: Singles, *, width: int) -> Floats:
+def whitening_of(centred: Singles, *, width: int, mirror: Integers | None = None) -> Floats:
     """The matrix to `width` leading directions of features less their mean, each scaled to about the same variance.
+
+    With the place of every feature in a `mirror`, of features that are the mean of both: then a direction is the same there, and
+    says of any features what it says of that mean.
 
     Gradient steps, and noise that is the same in all directions, suit features whose covariance is about the identity. The
     directions come from the range of the covariance (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011)
@@ -114,6 +122,9 @@ def whitening_of(centred: Singles, *, width: int) -> Floats:
     n_rows, n_features = centred.shape
     basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
     covariance = (centred.T @ centred).astype(np.float64) / n_rows  # once: every pass over the rows costs half as much
+    if mirror is not None:
+        covariance = (covariance + covariance[mirror]) / 2
+        covariance = (covariance + covariance[:, mirror]) / 2
     for _ in range(_PASSES):
         basis = orthonormal(covariance @ basis)
     values, vectors = np.linalg.eigh(basis.T @ covariance @ basis)
