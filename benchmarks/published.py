@@ -68,7 +68,9 @@ def accuracy(
     width, groups = NETWORKS[kind]
     model = network(torch, width=width, groups=groups, channels=1, classes=soft.shape[1]).to(device)
     model = model.to(memory_format=torch.channels_last)  # twice as fast on a GPU
-    pictures, asked = (torch.from_numpy(np.array(part)).to(device).float().div(255).unsqueeze(1) for part in (images, test))
+    pictures, asked = (
+        torch.from_numpy(np.array(part)).to(device).float().div(255).unsqueeze(1) for part in (images, test)
+    )
     targets = torch.from_numpy(soft).to(device)
     optimiser = torch.optim.AdamW(model.parameters(), lr=RATE, weight_decay=0.01)
     epochs = max(1, round(LOOKS / len(pictures)))
