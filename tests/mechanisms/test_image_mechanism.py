@@ -17,7 +17,7 @@ from sfumato.extending import NoiseSource, register
 from sfumato.learn.augment import PHOTOGRAPHS, STROKES, Variety, moved, varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
-from sfumato.learn.oriented import n_features, oriented_features, resized
+from sfumato.learn.oriented import mirrored_places, n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.learn.waves import Waves
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
@@ -65,7 +65,9 @@ def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
-@pytest.mark.parametrize("schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), COLOUR])
+@pytest.mark.parametrize(
+    "schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), schemas.IMAGES, COLOUR]
+)
 def test_it_keeps_the_contract(schema: sf.Schema) -> None:
     check_mechanism(SMALL, schema, n_rows=60)
 
@@ -384,6 +386,38 @@ def test_whitened_features_vary_alike_and_do_not_follow_the_signs_of_a_library(m
     monkeypatch.setattr(np.linalg, "qr", lambda m: (qr(m)[0] * signs, qr(m)[1] * signs[:, None]))
     monkeypatch.setattr(np.linalg, "eigh", lambda m: (eigh(m)[0], eigh(m)[1] * signs))
     assert whitening_of(features, width=12) == pytest.approx(found, abs=1e-6)
+
+
+def test_places_in_a_mirror_are_those_of_the_mirror_image() -> None:
+    pictures = ndimage.gaussian_filter(np.random.default_rng(0).random((40, 28, 28, 3)), (0, 2, 2, 0)).astype(
+        np.float32
+    )
+    places = mirrored_places(3)
+    assert np.array_equal(places[places], np.arange(n_features(3)))
+    seen, mirrored = (oriented_features(part) for part in (pictures, pictures[:, :, ::-1]))
+    seen, mirrored = seen - seen.mean(axis=0), mirrored - mirrored.mean(axis=0)
+    assert seen[:, :192] == pytest.approx(
+        mirrored[:, places][:, :192], abs=1e-4
+    )  # brightness and colours, by whole pixels
+    assert np.corrcoef(seen.ravel(), mirrored[:, places].ravel())[0, 1] > 0.8
+    assert np.corrcoef(seen.ravel(), mirrored.ravel())[0, 1] < 0.5
+
+
+def test_directions_of_photographs_are_the_same_in_a_mirror() -> None:
+    features = np.random.default_rng(0).normal(size=(500, 8)).astype(np.float32)
+    mirror = np.array([1, 0, 3, 2, 4, 5, 7, 6])
+    found = whitening_of(features, width=3, mirror=mirror)
+    assert found[mirror] == pytest.approx(found, abs=1e-9)
+    assert (features + features[:, mirror]) / 2 @ found == pytest.approx(features @ found, abs=1e-5)
+
+
+@pytest.mark.parametrize(("rows", "shapes"), [(5_000, 1), (500_000, 10)])
+def test_photographs_have_a_shape_for_each_class_where_rows_suffice(rows: int, shapes: int) -> None:
+    schema, budget = photos((32, 32, 3), classes=10, rows=rows), sf.Budget(1.0, 1e-5)
+    (products,) = [step.blocks[0] for step in ThreeAImage().steps(schema, budget) if step.name == "products"]
+    assert products.groups == shapes
+    grey = ThreeAImage().steps(photos((32, 32), classes=10, rows=rows), budget)
+    assert {step.blocks[0].groups for step in grey if step.name == "products"} == {10}
 
 
 def test_a_warm_start_tells_classes_apart() -> None:
