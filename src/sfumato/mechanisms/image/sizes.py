@@ -24,7 +24,7 @@ _CLUSTERS, _MORE = 0.4, 1 / 2
 _MEANS = 82.0
 #: The part of the precision that goes to the teacher, and below which signal all classes of photographs have one shape.
 _TEACHER, _TEACHER_OF_PHOTOGRAPHS = 0.6, 0.8
-_ONE_SHAPE = 1000.0
+_ONE_SHAPE = 330.0
 
 
 def signal_of(schema: Schema, budget: Budget) -> float:
