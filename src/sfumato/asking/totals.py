@@ -29,8 +29,8 @@ DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
 #: To this comes so many times the noise of a usual number, over the number of rows: what fits a noisy count of one row in nine misses
 #: the deviation of that count, which is 3 times as much in units of its root mean square.
 _NOISE = 3.0
-#: How far what the model misses goes along with the noise that it was fitted to, as a correlation.
-_TIED = 0.25
+#: How far that part of what the model misses goes along with the noise, as a correlation.
+_TIED = 0.6
 #: Of what is rarer than this the part that was not measured is known no better than the least noise of a count: that the model has
 #: no such rows says little.
 _RARE = 1 / _NOISE**2
@@ -69,6 +69,7 @@ class _System:
     weighed: Any
     expected: Floats
     loud: float
+    tied: float  # the correlation of what the model misses with the noise
     factor: Any
 
     @cached_property
@@ -219,10 +220,11 @@ class Measurements:
             # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
             fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) if len(numbers.stddevs) else 0.0
             loud = (discrepancy * self.n_rows) ** 2 + fitted_noise**2
+            tied = _TIED * fitted_noise / math.sqrt(loud)
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
             factor = cho_factor(gram, check_finite=False) if len(gram) else None
-            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, factor)
+            self._systems[columns, discrepancy] = _System(numbers, weighed, expected, loud, tied, factor)
         return self._systems[columns, discrepancy]
 
     def totals(
@@ -256,7 +258,7 @@ class Measurements:
         for at in counts:
             if scale[at] ** 2 < _RARE:
                 model[at, at] = max(model[at, at], squares[at, at] * (system.least_noise / scale[at]) ** 2)
-        both *= _together(np.diag(noise), np.diag(model))
+        both *= _together(np.diag(noise), np.diag(model), system.tied)
         return Totals(
             values * scale, noise * both, model * both, sampling * np.outer(scale, scale), np.diag(squares).copy()
         )
@@ -267,8 +269,8 @@ def _depending_on(own: NDArray[np.bool_], depends: dict[str, NDArray[np.bool_]])
     return {block: np.asarray(~of_columns[~own].any(axis=0)) for block, of_columns in depends.items()}
 
 
-def _together(noise: Floats, model: Floats) -> Floats:
-    """By how much more two errors vary together than apart, since they are tied."""
+def _together(noise: Floats, model: Floats, tied: float) -> Floats:
+    """By how much more two errors with this correlation vary together than apart."""
     apart = np.maximum(noise + model, 1e-300)
-    more = np.sqrt(1 + 2 * _TIED * np.sqrt(np.maximum(noise * model, 0.0)) / apart)
+    more = np.sqrt(1 + 2 * tied * np.sqrt(np.maximum(noise * model, 0.0)) / apart)
     return np.outer(more, more)
