@@ -26,9 +26,11 @@ Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
 #: A model that was tried has its own number; of any other less is believed.
 DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
-#: It is taken to miss no less than so many times the noise of a usual number, over the number of rows: what fits a noisy count of
-#: one row in fifty misses the deviation of that count, which is 7 times as much in units of its root mean square.
-_NOISE = 7.0
+#: To this comes so many times the noise of a usual number, over the number of rows: what fits a noisy count of one row in nine misses
+#: the deviation of that count, which is 3 times as much in units of its root mean square.
+_NOISE = 3.0
+#: How far that part of what the model misses goes along with the noise, as a correlation.
+_TIED = 0.6
 #: Of what is rarer than this the part that was not measured is known no better than the least noise of a count: that the model has
 #: no such rows says little.
 _RARE = 1 / _NOISE**2
@@ -67,7 +69,7 @@ class _System:
     weighed: Any
     expected: Floats
     loud: float
-    tied: float  # how much of what the model misses is the noise that it was fitted to: from 0 to 1
+    tied: float  # the correlation of what the model misses with the noise
     factor: Any
 
     @cached_property
@@ -216,9 +218,9 @@ class Measurements:
             rows, numbers = self.rows, self.numbers(columns)
             weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
             # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
-            fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
-            loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
-            tied = 1 - (discrepancy / fitted_noise) ** 2 if fitted_noise > discrepancy else 0.0
+            fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) if len(numbers.stddevs) else 0.0
+            loud = (discrepancy * self.n_rows) ** 2 + fitted_noise**2
+            tied = _TIED * fitted_noise / math.sqrt(loud)
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
             factor = cho_factor(gram, check_finite=False) if len(gram) else None
@@ -268,7 +270,7 @@ def _depending_on(own: NDArray[np.bool_], depends: dict[str, NDArray[np.bool_]])
 
 
 def _together(noise: Floats, model: Floats, tied: float) -> Floats:
-    """By how much more two errors vary together than apart where they are `tied`: the sum of deviations in the place of that of squares."""
+    """By how much more two errors with this correlation vary together than apart."""
     apart = np.maximum(noise + model, 1e-300)
     more = np.sqrt(1 + 2 * tied * np.sqrt(np.maximum(noise * model, 0.0)) / apart)
     return np.outer(more, more)
