@@ -58,6 +58,11 @@ class CountedRule:
         follows, sure = likeliest_rule(fit, settings, often=often / often.sum(), place=place)
         return replace(self, follows=follows, sure=sure)
 
+    def obeys(self, rows: Floats) -> float:
+        """The part of rows in which what follows is what does in the private ones, as far as noisy counts can tell."""
+        kept = np.maximum(rows, 0.0)
+        return float(kept @ self.sure / kept.sum()) if kept.sum() > 0 else 1.0
+
     def _places(self, rows: Floats) -> Floats:
         """Where along the line each column lies: what nothing leads to, at its end."""
         weights, size = rows * self.sure, self.of.shape[1]
