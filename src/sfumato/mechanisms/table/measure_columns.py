@@ -114,7 +114,7 @@ class ColumnStage:
             if feature.cells.column in involved
         }
         again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
-        rows = reason_rows(again, columns, settings, total=total)
+        rows = again.surely(reason_rows(again, columns, settings, total=total), settings)
         return again, Known(again.follows, rows, again.obeys(rows))
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
