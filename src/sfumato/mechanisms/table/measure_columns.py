@@ -106,7 +106,7 @@ class ColumnStage:
         Where persons are shortened, by each count in another way, a rule stays as it is.
         """
         if self.plan.schema.unit.max_rows > 1:
-            return rule, Known(rule.follows)
+            return rule, Known(rule.follows, None, rule.obeys(rule.rows))
         settings, involved = self.plan.settings.columns, (rule.of.column, *rule.of.reasons)
         columns = {
             feature.cells.column.name: counts
@@ -114,7 +114,8 @@ class ColumnStage:
             if feature.cells.column in involved
         }
         again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
-        return again, Known(again.follows, reason_rows(again, columns, settings, total=total))
+        rows = again.surely(reason_rows(again, columns, settings, total=total), settings)
+        return again, Known(again.follows, rows, again.obeys(rows))
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

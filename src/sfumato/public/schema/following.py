@@ -59,10 +59,14 @@ class Following:
 
 @dataclass(frozen=True)
 class Known:
-    """What follows from each combination of reasons, and about how many rows have that combination, where that was counted."""
+    """What follows from each combination of reasons, and about how many rows have that combination, where that was counted.
+
+    In about the part `obeys` of the rows it is what follows in the private ones, by the noise in the counts.
+    """
 
     follows: NDArray[np.int64] = field(repr=False)
     rows: NDArray[np.float64] | None = field(default=None, repr=False)
+    obeys: float = 1.0
 
     def without_rows(self) -> "Known":
         """For some of the rows, in which reasons may be as frequent as they are."""

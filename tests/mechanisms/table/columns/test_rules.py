@@ -174,6 +174,27 @@ def test_counts_of_a_column_and_of_what_follows_make_its_reasons_surer() -> None
     assert together < 0.8 * alone
 
 
+def unsure(sure: list[float]) -> CountedRule:
+    """A rule of which this is how sure it is."""
+    rule = read(np.eye(len(sure)) * 100.0, 10.0)
+    return replace(rule, sure=np.array(sure))
+
+
+def test_reasons_that_are_unsure_leave_rows_to_others_until_enough_obey() -> None:
+    rule, rows = unsure([1.0] * 8 + [0.5, 0.8]), np.array([120.0] * 8 + [24.0, 20.0])
+    found = rule.surely(rows, COLUMNS)
+    assert found.sum() == pytest.approx(rows.sum())
+    assert found[8] < 0.3 * rows[8], "the least sure first"
+    assert found[9] == pytest.approx(rows[9], rel=0.03)
+    assert (found[:8] > rows[:8]).all()
+
+
+@pytest.mark.parametrize("sure", [[1.0] * 10, [0.4] * 10], ids=["nothing to do", "too much to do"])
+def test_reasons_keep_their_rows_where_moving_some_does_not_help(sure: list[float]) -> None:
+    rows = np.full(10, 100.0)
+    assert unsure(sure).surely(rows, COLUMNS).tolist() == rows.tolist()
+
+
 def test_some_of_the_rows_keep_the_reasons_that_they_have() -> None:
     """Where a condition picks rows, shares of all rows say nothing of theirs."""
     data = sf.Sensitive.read(frame(), SCHEMA)

@@ -58,6 +58,30 @@ class CountedRule:
         follows, sure = likeliest_rule(fit, settings, often=often / often.sum(), place=place)
         return replace(self, follows=follows, sure=sure)
 
+    def obeys(self, rows: Floats) -> float:
+        """The part of rows in which what follows is what does in the private ones, as far as noisy counts can tell."""
+        kept = np.maximum(rows, 0.0)
+        return float(kept @ self.sure / kept.sum()) if kept.sum() > 0 else 1.0
+
+    def surely(self, rows: Floats, settings: ColumnSettings) -> Floats:
+        """The rows of each combination where those of which it is least sure what follows leave some of theirs to others.
+
+        A few rows of a rare reason more or less are within the noise; one with what does not go with it is seen. As they are where
+        nothing has to be done, or too much.
+        """
+        total, wrong = float(rows.sum()), 1 - self.sure
+        excess = float(rows @ wrong) - (1 - settings.rule_obeys) * total
+        order = np.argsort(-wrong, kind="stable")
+        may_go = (1 - settings.rule_left) * rows[order]
+        # Who takes its place is wrong too at times: about as often as rows of which it is surer.
+        gain = np.cumsum(may_go * (wrong[order] - (1 - settings.rule_obeys)))
+        enough = np.flatnonzero(gain >= excess)
+        if excess <= 0 or not len(enough) or float(may_go[: enough[0] + 1].sum()) > settings.rule_taken * total:
+            return rows
+        out = rows.copy()
+        out[order[: enough[0] + 1]] *= settings.rule_left
+        return np.asarray(out * (total / out.sum()))
+
     def _places(self, rows: Floats) -> Floats:
         """Where along the line each column lies: what nothing leads to, at its end."""
         weights, size = rows * self.sure, self.of.shape[1]
@@ -140,14 +164,10 @@ def rule_share(rules: Sequence[Following], budget: BudgetSettings, *, rows: floa
 
 
 def _need(rule: Following, budget: BudgetSettings, *, rows: float) -> float:
-    """As much as lets average combinations of reasons stand out, or their shares be as near as they should be.
-
-    Along a line neighbours tell what follows, so that single values need not stand out as far.
-    """
-    visible = budget.rule_visible_on_line if _is_line(rule) else budget.rule_visible
+    """As much as lets average combinations of reasons stand out, or their shares be as near as they should be."""
     fewest, most = budget.rule
-    of_shares = _for_shares(rule, budget, rows=rows)
-    return of_shares if rule.is_given else min(max((visible * rule.shape[0] / rows) ** 2, of_shares, fewest), most)
+    visible, of_shares = (budget.rule_visible * rule.shape[0] / rows) ** 2, _for_shares(rule, budget, rows=rows)
+    return of_shares if rule.is_given else min(max(visible, of_shares, fewest), most)
 
 
 def _for_shares(rule: Following, budget: BudgetSettings, *, rows: float) -> float:

@@ -31,7 +31,6 @@ class BudgetSettings:
     differences: float = 0.01  #: share of the counts that find nearly equal columns (judgement)
     rule: tuple[float, float] = (0.02, 0.3)  #: range of the share of a column that is a function of others (judgement)
     rule_visible: float = 8.0  #: standard deviations that an average reason should stand out by (judgement)
-    rule_visible_on_line: float = 3.0  #: the same of reasons along a line, whose neighbours help (zoo: rules-2000)
     rule_moved: float = 0.02  #: part of the rows that noise in counts of reasons should move at most (depends.py)
     rule_of_shares: float = 0.08  #: share that a column has at most for that alone (judgement)
     person_sizes: float = 0.02  #: share of rows of each class, where persons have several (judgement)

@@ -66,6 +66,9 @@ class ColumnSettings:
         0.99,
     )  #: chances that neighbouring reasons have one consequence
     rule_bands: int = 64  #: consequences along a line that may be bands, at most (time)
+    rule_obeys: float = 0.985  #: part of the released rows that should obey a measured rule, by its counts (depends.py)
+    rule_left: float = 0.25  #: part of its rows that any reason keeps where another is taken for that (judgement)
+    rule_taken: float = 0.08  #: part of all rows that may have another reason for that (judgement)
     rule_fewest: float = (
         0.25  #: standard deviations that any reason is taken to hold where the rule is read (judgement)
     )
