@@ -17,7 +17,7 @@ from sfumato.mechanisms.common.shrink import orthonormal
 _PASSES = 2  # products with the covariance: each brings the range closer to the leading directions
 _RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it
 #: What part of the directions of photographs tell left from right, and how much these count.
-_SIDES, _OF_SIDES = 1 / 4, 0.25
+_SIDES, _OF_SIDES = 1 / 4, 0.75
 
 
 def whitening_of(centred: Singles, *, width: int) -> Floats:
