@@ -89,16 +89,16 @@ def liver() -> Tables:
 DATASETS = {"liver": LIVER, "hospital": HOSPITAL, "shop": SHOP}
 
 
-def tables_of(name: str) -> tuple[sf.Schema, Tables, Tables]:
-    """A schema, the tables to release and those of other persons."""
-    rng = np.random.default_rng(0)
+def tables_of(name: str, draw: int = 0) -> tuple[sf.Schema, Tables, Tables]:
+    """A schema, the tables to release and those of other persons; other draws are for whoever chooses settings."""
+    rng = np.random.default_rng(draw)
     tables = liver() if name == "liver" else hospital(rng) if name == "hospital" else shop(rng)
     schema = sf.Schema.parse(DATASETS[name])
     events = tables["events"].sort_values(["person", "day"], kind="stable").reset_index(drop=True)
     value = schema.tables[0]["value"]
     events["value"] = events["value"].clip(value.low, value.high)
     events = events[events.groupby("person").cumcount() < schema.tables[0].max_rows]
-    people = np.random.default_rng(0).permutation(tables["persons"]["person"].to_numpy())
+    people = np.random.default_rng(draw).permutation(tables["persons"]["person"].to_numpy())
     seen = set(people[: round(0.7 * len(people))].tolist())
     split = {}
     for part in (True, False):

@@ -121,7 +121,9 @@ def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Fl
     first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
     of_each = None
     if names.of_slots:
-        counts = np.stack([persons[name].astype(np.float64) for name in names.of_slots], axis=1)
+        counts = np.zeros((len(number), facts.n_slots))
+        for at, name in zip(facts.counted_slots, names.of_slots, strict=True):
+            counts[:, at] = np.nan_to_num(persons[name].astype(np.float64))
         of_each = of_each_kind(facts, tables.kinds, counts, number, last)
     return Wanted(number, of_each, first, last, tied)
 

@@ -75,7 +75,7 @@ def unfitted(facts: EventFacts, noisy: Measured | None) -> Kinds:
 def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> Integers:
     """Sorts one after another: as they follow each other, and about as often as the person has them."""
     number, n, most = wanted.number, facts.n_kinds, facts.table.max_rows
-    rows, classes, ends = np.arange(len(number)), classes_of(number), ends_of(facts)
+    rows, classes, ends = np.arange(len(number)), classes_of(number), facts.ends
     is_end = np.append(ends, False)[np.clip(wanted.last, 0, n)] & (number > 0)
     free = facts.settings.kind_freedom * np.where(ends, 0.0, kinds.usual)
     left = None if wanted.of_each is None else wanted.of_each.copy()
@@ -101,19 +101,12 @@ def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.G
     return out
 
 
-def ends_of(facts: EventFacts) -> Flags:
-    """Which sorts are the last of a person."""
-    column = facts.table.kind_column
-    names = () if column is None else column.categories
-    return np.array([name in facts.table.last for name in names] + [False] * (facts.n_kinds - len(names)))
-
-
 def of_each_kind(facts: EventFacts, kinds: Kinds, counts: Floats, number: Integers, last: Integers) -> Floats:
     """How many events of each sort a person is to have but for one that ends: whole numbers that add up."""
-    ends = ends_of(facts)
+    ends = facts.ends
     usual = np.where(ends, 0.0, kinds.usual)
     number = number - (np.append(ends, False)[np.clip(last, 0, facts.n_kinds)] & (number > 0))
-    wanted = np.nan_to_num(counts) * (usual > 0)
+    wanted = counts * (usual > 0)
     wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, usual)
     exact = wanted * (number / np.maximum(wanted.sum(axis=1), 1e-9))[:, None]
     whole = np.floor(exact)
