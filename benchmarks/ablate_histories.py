@@ -40,10 +40,10 @@ def taught_more(settings: HistorySettings, **stages: tuple[float, ...]) -> Histo
 #: What is changed in the settings, by the name of the choice.
 CHOICES: dict[str, Callable[[HistorySettings], HistorySettings]] = {
     "default": lambda s: s,
-    "free 30": lambda s: replace(s, kind_freedom=30.0),
-    "free 1000": lambda s: replace(s, kind_freedom=1000.0, kind_unwanted=1.0),
-    "unwanted .1": lambda s: replace(s, kind_unwanted=0.1),
-    "unwanted 0": lambda s: replace(s, kind_unwanted=0.0),
+    "free alike": lambda s: replace(s, kind_freedom=(3.0, 3.0), kind_unwanted=(0.5, 0.5)),
+    "unwanted alike": lambda s: replace(s, kind_freedom=(3.0, 3.0)),
+    "free 30": lambda s: replace(s, kind_freedom=(3.0, 30.0)),
+    "free 1000": lambda s: replace(s, kind_freedom=(3.0, 1000.0)),
     "to persons": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02),
     "to sorts": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02, kinds=0.18),
     "teacher .35": lambda s: taught_more(s, teacher=(0.0, 0.0, 0.35)),

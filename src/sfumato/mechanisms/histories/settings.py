@@ -45,10 +45,13 @@ class HistorySettings:
     most_ranks: float = 3.0  #: normal ranks are cut here (judgement)
     most_slots: int = 8  #: with more sorts of events than this, all share one history of values (judgement)
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
-    #: so many events of usual sorts are added to those a person is to have: these are noisy (.3 1 3, one noise: hospital, liver)
-    kind_freedom: float = 3.0
-    #: so much of that of sorts of which a person is to have none (less: the target gains what the next sort loses; .1 1, judgement)
-    kind_unwanted: float = 0.5
+    #: so many events of usual sorts are added to those a person is to have, which are noisy: where persons differ in their sorts, and
+    #: where they do not
+    kind_freedom: tuple[float, float] = (3.0, 300.0)
+    #: so much of that of sorts of which a person is to have none
+    kind_unwanted: tuple[float, float] = (0.1, 1.0)
+    #: parts of all events by which the sort before the last comes back too often: persons do not differ, persons differ (judgement)
+    kind_differing: tuple[float, float] = (0.015, 0.04)
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
