@@ -41,9 +41,11 @@ def taught_more(settings: HistorySettings, **stages: tuple[float, ...]) -> Histo
 CHOICES: dict[str, Callable[[HistorySettings], HistorySettings]] = {
     "default": lambda s: s,
     "free alike": lambda s: replace(s, kind_freedom=(3.0, 3.0), kind_unwanted=(0.5, 0.5)),
-    "unwanted alike": lambda s: replace(s, kind_freedom=(3.0, 3.0)),
     "free 30": lambda s: replace(s, kind_freedom=(3.0, 30.0)),
-    "free 1000": lambda s: replace(s, kind_freedom=(3.0, 1000.0)),
+    "labels first": lambda s: replace(s, labels_last=False),
+    "one list of sorts": lambda s: replace(s, kind_candidates=1),
+    "numbers alone": lambda s: replace(s, known=0.0),
+    "no exchange": lambda s: replace(s, exchanges=1),
     "to persons": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02),
     "to sorts": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02, kinds=0.18),
     "teacher .35": lambda s: taught_more(s, teacher=(0.0, 0.0, 0.35)),

@@ -1,5 +1,6 @@
 """Histories given persons: as many events as each has, at moments that fit, of sorts and values that go on from each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +11,7 @@ from sfumato.mechanisms.histories.aggregates import Names, names_of
 from sfumato.mechanisms.histories.event_tables import EventTables, Path
 from sfumato.mechanisms.histories.facts import Clock
 from sfumato.mechanisms.histories.kinds import Wanted, draw_kinds, of_each_kind
+from sfumato.mechanisms.histories.ranks import evenly
 
 Drawn = dict[str, Values]
 
@@ -41,7 +43,7 @@ def draw_histories(tables: EventTables, persons: Drawn, number: Integers, rng: n
     kinds = np.zeros(filled.shape, dtype=np.int64)
     if table.kind_column is not None:
         if facts.n_kinds > 1:
-            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied), rng)
+            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied, rng), rng)
         columns[table.kind_column.name] = kinds
     slots = kinds if facts.n_slots == facts.n_kinds else np.zeros_like(kinds)
     for at, column in enumerate(facts.numbers):
@@ -60,7 +62,7 @@ def _moments(
     most: int,
     rng: np.random.Generator,
 ) -> tuple[Floats, Flags]:
-    """Several lists of gaps for every person, of which that is kept which comes nearest to the person's span of time."""
+    """Gaps by the class of a person's mean gap, exchanged among persons of a class until they fit each one's span of time."""
     order, cells = clock.order, clock.gap
     of_table = [persons[name].astype(np.float64) for name in (names.first, names.last, names.gap)]
     first, last, gap = with_time(np.column_stack(of_table), number, rng, centre=order.centre).T
@@ -69,18 +71,14 @@ def _moments(
     classes = clock.class_of(usual)
     span = np.where(last > first, last - first, usual * np.maximum(number - 1, 0))
     there = np.arange(1, most) < number[:, None]
-    best, kept = np.full(len(number), np.inf), np.zeros((len(number), most - 1))
     low, high = cells.ends()
+    at = draw_each(by_class, np.repeat(classes, most - 1), rng.random(len(number) * (most - 1)))
+    at = at.reshape(len(number), most - 1)
+    kept = np.where(there, low[at] + rng.random(at.shape) * (high[at] - low[at]), 0.0)
+    if order.kind == "integer":
+        kept = np.where(at == 0, 0.0, np.maximum(np.round(kept), 1.0)) * there
     unit = (order.high - order.low) / 1e3
-    for _ in range(clock.settings.candidates):
-        at = draw_each(by_class, np.repeat(classes, most - 1), rng.random(len(number) * (most - 1)))
-        at = at.reshape(len(number), most - 1)
-        between = np.where(there, low[at] + rng.random(at.shape) * (high[at] - low[at]), 0.0)
-        if order.kind == "integer":
-            between = np.where(at == 0, 0.0, np.maximum(np.round(between), 1.0)) * there
-        off = np.abs(np.log((between.sum(axis=1) + unit) / (span + unit)))
-        nearer = off < best
-        best, kept = np.where(nearer, off, best), np.where(nearer[:, None], between, kept)
+    kept = exchanged(kept, span, classes, np.maximum(number - 1, 0), unit, rng, rounds=clock.settings.exchanges)
     whole = order.high - order.low
     total = kept.sum(axis=1)
     kept = kept * np.minimum(1.0, whole / np.maximum(total, 1e-9))[:, None]
@@ -92,6 +90,44 @@ def _moments(
         start = np.round(start)
     moments = start[:, None] + np.concatenate([np.zeros((len(number), 1)), np.cumsum(kept, axis=1)], axis=1)
     return np.clip(moments, order.low, order.high), there & (kept == 0)
+
+
+def exchanged(
+    gaps: Floats,
+    span: Floats,
+    classes: Integers,
+    number: Integers,
+    unit: float,
+    rng: np.random.Generator,
+    *,
+    rounds: int,
+) -> Floats:
+    """Gaps that two persons of a class have exchanged where both together come nearer to their spans: all that is drawn stays."""
+    gaps, total = gaps.copy(), gaps.sum(axis=1)
+    some = np.flatnonzero(number > 0)
+    for _ in range(rounds):
+        mixed = some[rng.permutation(len(some))]
+        mixed = mixed[np.argsort(classes[mixed], kind="stable")]
+        left, right = mixed[:-1:2], mixed[1::2]
+        alike = classes[left] == classes[right]
+        left, right = left[alike], right[alike]
+        places = [(rng.random(len(who)) * number[who]).astype(np.int64) for who in (left, right)]
+        more = gaps[right, places[1]] - gaps[left, places[0]]
+        before, after = (
+            _off(total[left] + sign * more, span[left], unit) + _off(total[right] - sign * more, span[right], unit)
+            for sign in (0, 1)
+        )
+        nearer = after < before
+        left, right, more = left[nearer], right[nearer], more[nearer]
+        gaps[left, places[0][nearer]] += more
+        gaps[right, places[1][nearer]] -= more
+        total[left] += more
+        total[right] -= more
+    return gaps
+
+
+def _off(total: Floats, span: Floats, unit: float) -> Floats:
+    return np.asarray(np.abs(np.log((np.maximum(total, 0.0) + unit) / (span + unit))))
 
 
 def with_time(known: Floats, number: Integers, rng: np.random.Generator, *, centre: float) -> Floats:
@@ -115,7 +151,26 @@ def with_time(known: Floats, number: Integers, rng: np.random.Generator, *, cent
     return out
 
 
-def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Flags) -> Wanted:
+def counts_in_order(counts: Floats, others: Sequence[Floats], weight: float) -> Floats:
+    """Noisy numbers of events as an order of persons: whoever has what only persons with events have comes after those without.
+
+    Both say whether there are any, and noise makes them disagree.
+    """
+    known = [~np.isnan(other) for other in others]
+    return np.asarray(np.nan_to_num(counts) + (weight * np.mean(known, axis=0) if known else 0.0))
+
+
+def fitting_counts(counts: Floats, others: Sequence[Floats], weight: float, rng: np.random.Generator) -> Floats:
+    """The same numbers, each as often, given to persons in that order."""
+    whole = np.nan_to_num(counts).astype(np.int64)
+    return evenly(counts_in_order(counts, others, weight), np.bincount(whole).astype(np.float64), rng).astype(
+        np.float64
+    )
+
+
+def wanted_kinds(
+    tables: EventTables, persons: Drawn, number: Integers, tied: Flags, rng: np.random.Generator
+) -> Wanted:
     """What persons are to have of each sort, where that is known."""
     facts, names = tables.facts, names_of(tables.facts)
     first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
@@ -123,7 +178,8 @@ def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Fl
     if names.of_slots:
         counts = np.zeros((len(number), facts.n_slots))
         for at, name in zip(facts.counted_slots, names.of_slots, strict=True):
-            counts[:, at] = np.nan_to_num(persons[name].astype(np.float64))
+            of_values = [persons[means[at]].astype(np.float64) for means in names.means]
+            counts[:, at] = fitting_counts(persons[name].astype(np.float64), of_values, facts.settings.known, rng)
         of_each = of_each_kind(facts, tables.kinds, counts, number, last)
     return Wanted(number, of_each, first, last, tied)
 

@@ -74,6 +74,27 @@ def unfitted(facts: EventFacts, noisy: Measured | None) -> Kinds:
 
 
 def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> Integers:
+    """Several lists of sorts for every person, where sorts are its own; that is kept which has most of those that it is to have."""
+    first = _drawn_once(facts, kinds, wanted, rng)
+    if wanted.of_each is None:
+        return first
+    best, least = first, _wrong(first, wanted, wanted.of_each)
+    for _ in range(round(kinds.own * (facts.settings.kind_candidates - 1))):
+        other = _drawn_once(facts, kinds, wanted, rng)
+        wrong = _wrong(other, wanted, wanted.of_each)
+        best = np.where((wrong < least)[:, None], other, best)
+        least = np.minimum(wrong, least)
+    return best
+
+
+def _wrong(drawn: Integers, wanted: Wanted, of_each: Floats) -> Integers:
+    """Of how many sorts a person has some and was to have none, or the other way round."""
+    there = np.arange(drawn.shape[1]) < wanted.number[:, None]
+    has = np.stack([((drawn == sort) & there).any(axis=1) for sort in range(of_each.shape[1])], axis=1)
+    return np.asarray((has != (of_each > 0)).sum(axis=1))
+
+
+def _drawn_once(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> Integers:
     """Sorts one after another: as they follow each other, and about as often as the person has them."""
     number, n, most = wanted.number, facts.n_kinds, facts.table.max_rows
     rows, classes, ends = np.arange(len(number)), classes_of(number), facts.ends

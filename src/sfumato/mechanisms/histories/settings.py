@@ -52,13 +52,16 @@ class HistorySettings:
     kind_unwanted: tuple[float, float] = (0.1, 1.0)
     #: parts of all events by which the sort before the last comes back too often: persons do not differ, persons differ (judgement)
     kind_differing: tuple[float, float] = (0.015, 0.04)
+    kind_candidates: int = 4  #: lists of sorts that are drawn for a person where sorts are its own (judgement)
+    known: float = 2.0  #: so many events more is whoever taken to have of whom something is known that only events tell (judgement)
+    labels_last: bool = True
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
     kept: float = (
         2.0  #: differences between halves of a histogram below so many standard deviations are noise (judgement)
     )
-    candidates: int = 8  #: histories that are drawn for a person, of which the one that fits is kept (prototype)
+    exchanges: int = 100  #: rounds in which persons are paired, and exchange a gap where both then come nearer to their spans of time
     persons_at_once: int = 20_000  #: whose histories are drawn together (room)
     persons_seen: int = (
         20_000  #: synthetic ones on whom it is seen what the clip does, at most those drawn at once (time)
