@@ -37,6 +37,12 @@ def taught_more(settings: HistorySettings, **stages: tuple[float, ...]) -> Histo
     )
 
 
+def without_recount(settings: HistorySettings, **stages: tuple[float, ...]) -> HistorySettings:
+    settings = taught_more(settings, **stages)
+    joint = replace(settings.table.joint, recounts_rare=False)
+    return replace(settings, table=replace(settings.table, joint=joint))
+
+
 #: What is changed in the settings, by the name of the choice.
 CHOICES: dict[str, Callable[[HistorySettings], HistorySettings]] = {
     "default": lambda s: s,
@@ -46,6 +52,9 @@ CHOICES: dict[str, Callable[[HistorySettings], HistorySettings]] = {
     "one list of sorts": lambda s: replace(s, kind_candidates=1),
     "numbers alone": lambda s: replace(s, known=0.0),
     "no exchange": lambda s: replace(s, exchanges=1),
+    "gradients": without_recount,
+    "gradients .35": lambda s: without_recount(s, teacher=(0.0, 0.20, 0.35)),
+    "no teacher": lambda s: without_recount(s, teacher=(0.0, 0.0, 0.0)),
     "to persons": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02),
     "to sorts": lambda s: shares(s, gaps=0.05, changes=0.03, spreads=0.02, kinds=0.18),
     "teacher .35": lambda s: taught_more(s, teacher=(0.0, 0.0, 0.35)),
