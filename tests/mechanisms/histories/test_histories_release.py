@@ -71,9 +71,9 @@ def test_nothing_happens_after_what_is_last(made: sf.Synthesis) -> None:
 
 
 def test_with_much_budget_histories_are_near_the_truth() -> None:
-    real, budget = ward(N), sf.Budget(epsilon=300.0, delta=1e-6)
-    source = NoiseSource(research_seed=1)  # of 400 persons, what goes with age varies by .1 with the noise
-    found = sf.fit(SMALL, real, budget, schema=replace(HOSPITAL, rows=N), seed=1, source=source).sample(N)
+    real, budget = ward(1000), sf.Budget(epsilon=300.0, delta=1e-6)
+    source = NoiseSource(research_seed=1)  # of 1,000 persons, what goes with age varies by .1 with the noise
+    found = sf.fit(SMALL, real, budget, schema=replace(HOSPITAL, rows=1000), seed=1, source=source).sample(1000)
     assert found.table is not None
     drawn = {"patients": found.table, **found.tables}
 
@@ -93,6 +93,25 @@ def test_with_much_budget_histories_are_near_the_truth() -> None:
 
     truth, seen = facts(real), facts(drawn)
     assert np.abs(truth - seen).max() < 0.15, (truth.round(2), seen.round(2))
+
+
+def test_classes_go_with_what_histories_became() -> None:
+    """Who has had a stay is ill, in all that was counted: also of those whose drawn history has one that the table did not want."""
+    real = ward(1000)
+    ill = real["patients"]["patient"].isin(real["visits"][real["visits"]["test"] == "heart"]["patient"])
+    real["patients"] = real["patients"].assign(died=ill)
+    source, budget = NoiseSource(research_seed=1), sf.Budget(epsilon=100.0, delta=1e-6)
+    schema = replace(HOSPITAL, rows=1000, target="died")
+    model = sf.fit(SMALL, real, budget, schema=schema, seed=1, source=source).model
+    agree = {}
+    for last in (True, False):
+        settings = replace(SETTINGS, labels_last=last)
+        drawn = replace(model, plan=replace(model.plan, settings=settings)).sample(1000, seed=1)
+        visits = drawn.tables["visits"]
+        has = drawn.table["patient"].isin(visits[visits["test"] == "heart"]["patient"])
+        agree[last] = (has == drawn.table["died"].astype(bool)).mean()
+    assert agree[True] > agree[False] + 0.05
+    assert agree[True] > 0.9
 
 
 def test_a_folder_has_a_file_for_each_table_and_verifies(made: sf.Synthesis, folder: Path) -> None:

@@ -21,10 +21,12 @@ class HistoryShares:
 
     counts: float = 0.08  #: how many events persons have (one release each of .06 and .08, hospital of another seed)
     levels: float = 0.12  #: which values events have, by sort (prototype: .10 to .14)
-    kinds: float = 0.09  #: which sort follows which (prototype: .07; what falls short takes it from what does not)
-    gaps: float = 0.09  #: how long after each other (prototype: .11)
-    changes: float = 0.06  #: how far values go from one event to the next (prototype)
-    spreads: float = 0.04  #: how far a person's values vary about their mean (prototype)
+    kinds: float = (
+        0.17  #: which sort follows which (prototype: .07; .09 and .18 on five other draws: what falls short takes it)
+    )
+    gaps: float = 0.06  #: how long after each other (prototype: .11)
+    changes: float = 0.03  #: how far values go from one event to the next (prototype)
+    spreads: float = 0.02  #: how far a person's values vary about their mean (prototype)
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,8 @@ class HistorySettings:
     kind_candidates: int = 4  #: lists of sorts that are drawn for a person where sorts are its own (judgement)
     known: float = 2.0  #: so many events more is whoever taken to have of whom something is known that only events tell (judgement)
     labels_last: bool = True
+    labels_fit: bool = False
+    candidates: int = 8  #: lists of gaps that are drawn for a person, of which the one that fits is kept (prototype)
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
