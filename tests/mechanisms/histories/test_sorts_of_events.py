@@ -135,8 +135,13 @@ def test_a_person_seldom_has_a_sort_of_which_it_is_to_have_none() -> None:
     of_each[:, 0] = numbers
     wanted = Wanted(numbers, of_each, nothing, nothing, np.zeros((N, MOST - 1), dtype=bool))
     kinds = replace(unfitted(FACTS, None), usual=np.array([0.8, 0.2, 0.0])[: FACTS.n_kinds])
-    drawn = draw_kinds(FACTS, kinds, wanted, rng)[:, :2]
-    assert 0.1 < float((drawn == 1).any(axis=1).mean()) < 0.18
+    once = replace(FACTS, settings=replace(FACTS.settings, kind_candidates=1))
+    other = {
+        own: float((draw_kinds(once, replace(kinds, own=own), wanted, rng)[:, :2] == 1).any(axis=1).mean())
+        for own in (0.0, 1.0)
+    }
+    assert 0.01 < other[1.0] < 0.06
+    assert 0.3 < other[0.0] < 0.4  # where persons do not differ, nearly what chance gives of two
 
 
 def own_sorts(share: float, rng: np.random.Generator) -> tuple[Integers, Integers]:
