@@ -47,7 +47,6 @@ def without_recount(settings: HistorySettings, **stages: tuple[float, ...]) -> H
 CHOICES: dict[str, Callable[[HistorySettings], HistorySettings]] = {
     "default": lambda s: s,
     "labels first": lambda s: replace(s, labels_last=False),
-    "labels fit": lambda s: replace(s, labels_fit=True),
     "one list of sorts": lambda s: replace(s, kind_candidates=1),
     "eight lists of sorts": lambda s: replace(s, kind_candidates=8),
     "one list of gaps": lambda s: replace(s, candidates=1),

@@ -1,7 +1,8 @@
 """HMA and PAR of SDV, without any privacy: `python sdv_histories.py FOLDER`, in an environment with sdv.
 
-FOLDER holds persons.csv and events.csv (`relational.py NAME --write FOLDER`) and asked.json: the method, how many of the persons it may
-learn from, how many to draw, and for PAR its epochs. What is drawn is written into FOLDER/drawn (`relational.py NAME --drawn FOLDER/drawn`).
+FOLDER holds persons.csv and events.csv (`relational.py NAME --write FOLDER`) and asked.json: the method, how many of the persons
+it may learn from, how many to draw, and for PAR its epochs. What is drawn is written into FOLDER/drawn, and scored by
+`relational.py NAME --drawn FOLDER/drawn`.
 """
 
 import json
@@ -64,4 +65,6 @@ if __name__ == "__main__":
     for name, table in zip(("persons", "events"), made, strict=True):
         table.to_csv(to / f"{name}.csv", index=False)
     seconds = round(time.perf_counter() - start)
-    (to / "made.json").write_text(json.dumps({"method": asked["method"], "learned_from": len(persons), "seconds": seconds}))
+    (to / "made.json").write_text(
+        json.dumps({"method": asked["method"], "learned_from": len(persons), "seconds": seconds})
+    )

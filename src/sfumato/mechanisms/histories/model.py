@@ -100,7 +100,7 @@ class HistoryModel(CountedRows):
         ]
         columns = {column.name: column.encode(own[column.name]) for column in self.schema.columns}
         batch = persons_batch({**columns, PREPARED: np.concatenate(found, axis=1)}, self.plan.extra)
-        labels = labels_of_rows(self.persons, batch, rng, fits=self.plan.settings.labels_fit)
+        labels = labels_of_rows(self.persons, batch, rng)
         return own if labels is None else own.assign(**{target.name: target.decode(labels).to_numpy()})
 
     def _known(self, table: pd.DataFrame) -> Drawn:

@@ -21,12 +21,12 @@ class HistoryShares:
 
     counts: float = 0.08  #: how many events persons have (one release each of .06 and .08, hospital of another seed)
     levels: float = 0.12  #: which values events have, by sort (prototype: .10 to .14)
-    kinds: float = (
-        0.17  #: which sort follows which (prototype: .07; .09 and .18 on five other draws: what falls short takes it)
+    kinds: float = 0.17  #: which sort follows which (prototype: .07; .09 and .18 on draws that are not reported)
+    gaps: float = 0.06  #: how long after each other (prototype: .11; .09 and .05 on those draws)
+    changes: float = 0.03  #: how far values go from one event to the next (prototype: .06; .06 and .03 on those draws)
+    spreads: float = (
+        0.02  #: how far a person's values vary about their mean (prototype: .04; .04 and .02 on those draws)
     )
-    gaps: float = 0.06  #: how long after each other (prototype: .11)
-    changes: float = 0.03  #: how far values go from one event to the next (prototype)
-    spreads: float = 0.02  #: how far a person's values vary about their mean (prototype)
 
 
 @dataclass(frozen=True)
@@ -55,17 +55,19 @@ class HistorySettings:
     #: parts of all events by which the sort before the last comes back too often: persons do not differ, persons differ (judgement)
     kind_differing: tuple[float, float] = (0.015, 0.04)
     kind_candidates: int = 4  #: lists of sorts that are drawn for a person where sorts are its own (judgement)
-    known: float = 2.0  #: so many events more is whoever taken to have of whom something is known that only events tell (judgement)
-    labels_last: bool = True
-    labels_fit: bool = False
-    candidates: int = 8  #: lists of gaps that are drawn for a person, of which the one that fits is kept (prototype)
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
     kept: float = (
         2.0  #: differences between halves of a histogram below so many standard deviations are noise (judgement)
     )
-    exchanges: int = 100  #: rounds in which persons are paired, and exchange a gap where both then come nearer to their spans of time
+    candidates: int = 8  #: lists of gaps that are drawn for a person, of which the one that fits is kept (prototype)
+    #: rounds in which persons exchange a gap where both then come nearer to their spans of time (judgement)
+    exchanges: int = 100
+    #: so many more events is whoever taken to have of whom the table tells what only events tell (0 2, paired noise: liver)
+    known: float = 2.0
+    #: classes of persons are drawn by what their histories became, not before (paired noise: six hospitals, four of liver)
+    labels_last: bool = True
     persons_at_once: int = 20_000  #: whose histories are drawn together (room)
     persons_seen: int = (
         20_000  #: synthetic ones on whom it is seen what the clip does, at most those drawn at once (time)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
-from sfumato.mechanisms.common.labels import class_shift, expected_labels
+from sfumato.mechanisms.common.labels import class_shift
 from sfumato.mechanisms.common.logistic import of_all_classes, probabilities
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.binning import Binning
@@ -29,9 +29,6 @@ from sfumato.public.budget import PrivacyUnit
 from sfumato.public.expressions.domains import Domain
 from sfumato.public.schema.following import followed, followings
 from sfumato.public.schema.schema import Batch, Schema
-
-#: How many times as steep as the rule has them scores may be where rows have changed.
-_STEEPNESSES = (0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0)
 
 
 @dataclass(frozen=True)
@@ -176,7 +173,7 @@ class TableModel(CountedRows):
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
 
 
-def labels_of_rows(model: TableModel, batch: Batch, rng: np.random.Generator, *, fits: bool = True) -> Values | None:
+def labels_of_rows(model: TableModel, batch: Batch, rng: np.random.Generator) -> Values | None:
     """Classes by the rule for rows that were changed since they were drawn; None where they keep those that they have.
 
     A table whose target says what other columns are, or follows from them, keeps what it was drawn with.
@@ -193,38 +190,10 @@ def labels_of_rows(model: TableModel, batch: Batch, rng: np.random.Generator, *,
         at if b.cells.column.is_coded else bins[:, j] for j, (b, at) in enumerate(zip(binnings, cells, strict=True))
     ]
     scores = labels.rule.scores(bins, alpha=alpha) + code_scores(labels.codes, cells)
-    if fits:
-        scores = scores * _fitting_steepness(fitted, bins, scores, model.settings)
     together = _together(labels, np.stack(alike, axis=1).astype(np.int32), bins)
     same = np.arange(len(bins))
     drawn = draw_labels(scores, fitted.rates, rng, alike=together, same=same, settings=model.settings)
     return target.values_in(target.cells_in(drawn, rng), rng)
-
-
-def _fitting_steepness(fitted: FittedTable, bins: Integers, scores: Floats, settings: SamplingSettings) -> float:
-    """By what the scores of changed rows are to be multiplied so that classes differ in every column as they were counted to.
-
-    A rule that takes every column for another reason is too sure of itself where columns go together.
-    """
-    population = fitted.population
-    if population is None:
-        return 1.0
-    wanted, found = [], []
-    for j, binning in enumerate(fitted.binned.binnings):
-        counts = np.zeros((binning.size, len(fitted.rates)))
-        np.add.at(counts, (population.rows[:, j], population.labels), population.weights)
-        shares = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1e-12)
-        wanted.append(shares * np.bincount(bins[:, j], minlength=binning.size)[:, None] / len(bins))
-    off = {}
-    for steepness in _STEEPNESSES:
-        p = expected_labels(steepness * scores, fitted.rates, rounds=settings.rate_rounds)
-        found = [
-            np.stack([np.bincount(bins[:, j], weights=of_class, minlength=len(one)) for of_class in p.T], axis=1)
-            / len(bins)
-            for j, one in enumerate(wanted)
-        ]
-        off[steepness] = sum(float(np.abs(a - b).sum()) for a, b in zip(found, wanted, strict=True))
-    return min(off, key=lambda steepness: off[steepness])
 
 
 def _together(labels: ClassLabels, alike: NDArray[np.int32], bins: Integers) -> NDArray[np.int32]:
