@@ -47,8 +47,7 @@ class HistorySettings:
     most_ranks: float = 3.0  #: normal ranks are cut here (judgement)
     most_slots: int = 8  #: with more sorts of events than this, all share one history of values (judgement)
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
-    #: so many events of usual sorts are added to those a person is to have, which are noisy: where persons differ in their sorts, and
-    #: where they do not
+    #: events of usual sorts that are added to those a person is to have: where persons differ in their sorts, where not (300 30 alike)
     kind_freedom: tuple[float, float] = (3.0, 300.0)
     #: so much of that of sorts of which a person is to have none
     kind_unwanted: tuple[float, float] = (0.1, 1.0)
