@@ -5,8 +5,9 @@ say that it misses. The error is a'noise plus n times what model and truth diffe
 of measured functions, r is nothing, and what is left is known noise. Proof: docs/proofs/intervals.md.
 """
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,7 +20,7 @@ from sfumato.asking.insides import Counted, cells_of, counting_columns
 from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
 from sfumato.public.plan.block import Hot, Outer
 from sfumato.public.plan.probe import take
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
@@ -86,6 +87,7 @@ class Measurements:
     n_rows: float
     discrepancy: float = DISCREPANCY
     shortened: bool = False  # other sums than these are of persons with many rows that were shortened
+    fewer: "Measurements | None" = field(default=None, repr=False)  # the same without the last rows
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
     _cells: dict[tuple[str, tuple[str, ...]], Counted | None] = field(default_factory=dict, repr=False)
@@ -93,6 +95,8 @@ class Measurements:
     @cached_property
     def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
         """For every sum and block, whether a column of its map changes with a column of the schema: (columns, map columns)."""
+        if self.fewer is not None:
+            return self.fewer._depends
         names = [column.name for column in self.schema.columns]
         n = len(self.rows.weights)
         probes_each = max(_PROBES // max(1, len(names) // 50), 8)
@@ -131,8 +135,25 @@ class Measurements:
 
     def _of_rows(self, noted: NotedSum) -> dict[str, NDArray[Any]]:
         if id(noted) not in self._mapped:
-            self._mapped[id(noted)] = mapped(noted, self.rows.batch)
+            known = {} if self.fewer is None else self.fewer._of_rows(noted)
+            start = 0 if self.fewer is None else len(self.fewer.rows.weights)
+            new = mapped(noted, {name: values[start:] for name, values in self.rows.batch.items()})
+            self._mapped[id(noted)] = {
+                name: np.concatenate([known[name], new[name]]) if known else new[name] for name in new
+            }
         return self._mapped[id(noted)]
+
+    def with_more(self, batch: Batch) -> "Measurements":
+        """With more rows that stand for private ones; they weigh nothing yet."""
+        rows = {name: np.concatenate([values, batch[name]]) for name, values in self.rows.batch.items()}
+        n_new = len(next(iter(batch.values())))
+        more = replace(self.rows, batch=rows, weights=np.append(self.rows.weights, np.zeros(n_new)))
+        return replace(self, rows=more, fewer=self, _mapped={}, _systems={}, _cells={})
+
+    def weighing(self, weights: Floats) -> "Measurements":
+        """With these weights of the last rows."""
+        own = np.concatenate([self.rows.weights[: -len(weights)], weights])
+        return replace(self, rows=replace(self.rows, weights=own), _systems={}, _cells={})
 
     def cells(self, name: str, columns: tuple[str, ...]) -> Counted | None:
         """The cells that a number was counted in, alone or together with others of these columns; None where it was in none."""
@@ -183,6 +204,13 @@ class Measurements:
                 found |= {frozenset(names[of].tolist()) for of in tables.T if of.any()}
         return sorted(found, key=sorted)
 
+    def missed(self, columns: tuple[str, ...], *, n_asked: int) -> float:
+        """So many rows the model is taken to miss of a function of these columns whose root mean square is 1."""
+        return math.sqrt(self._system(columns, self._trusted(n_asked)).loud)
+
+    def _trusted(self, n_asked: int) -> float:
+        return self.discrepancy * max(1, n_asked - 2)
+
     def _system(self, columns: tuple[str, ...], discrepancy: float) -> _System:
         if (columns, discrepancy) not in self._systems:
             rows, numbers = self.rows, self.numbers(columns)
@@ -204,7 +232,7 @@ class Measurements:
 
         `counts` are the places of those that count rows.
         """
-        system = self._system(columns, self.discrepancy * max(1, n_asked - 2))
+        system = self._system(columns, self._trusted(n_asked))
         rows, numbers, loud = self.rows, system.numbers, system.loud
         n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
         scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))

@@ -40,7 +40,6 @@ class FittedTable:
     population: Population | None = field(repr=False)
     labels: ClassLabels | None = field(default=None, repr=False)
     numbers: CorrectedNumber | None = field(default=None, repr=False)
-    rules: dict[str, Integers] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
@@ -140,7 +139,7 @@ class TableModel(CountedRows):
             elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
                 hours[column.name] = rhythms["hour"]
         values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
-        values = followed(values, self.schema.columns, fitted.rules, target=self.schema.target)
+        values = followed(values, self.schema.columns, fitted.binned.rules, target=self.schema.target)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
@@ -247,9 +246,10 @@ def narrowed_table(
     if share <= 0:
         return fitted, 0.0
     part_of = replace(population, weights=weights)
+    rules = {name: known.without_rows() for name, known in binned.rules.items()}
     return replace(
         fitted,
-        binned=replace(binned, binnings=tuple(binnings), target=target),
+        binned=replace(binned, binnings=tuple(binnings), target=target, rules=rules),
         rates=rates / rates.sum(),
         population=part_of,
     ), share
