@@ -101,7 +101,7 @@ class HistoryModel(CountedRows):
         columns = {column.name: column.encode(own[column.name]) for column in self.schema.columns}
         batch = persons_batch({**columns, PREPARED: np.concatenate(found, axis=1)}, self.plan.extra)
         labels = labels_of_rows(self.persons, batch, rng)
-        return own if labels is None else own.assign(**{target.name: target.decode(labels).to_numpy()})
+        return own if labels is None else own.assign(**{target.name: target.decode(labels).set_axis(own.index)})
 
     def _known(self, table: pd.DataFrame) -> Drawn:
         return {column.name: encoded(table[column.name], column) for column in self.plan.extra}
