@@ -73,6 +73,7 @@ class ThreeAImage:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, then for the teacher."""
+        schema.require_one_table(self.name)
         self._check(schema)
         density = self._density(schema, budget)
         if n_classes(schema) == 1:

@@ -67,6 +67,7 @@ class ThreeATable:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema and the budget alone."""
+        schema.require_one_table(self.name)
         check_alpha(self.alpha)
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")

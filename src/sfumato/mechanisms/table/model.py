@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
@@ -26,8 +27,8 @@ from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.expressions.domains import Domain
-from sfumato.public.schema.following import followed
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.following import followed, followings
+from sfumato.public.schema.schema import Batch, Schema
 
 
 @dataclass(frozen=True)
@@ -161,10 +162,7 @@ class TableModel(CountedRows):
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        whole = self.fitted.labels.whole
-        if whole is not None:  # rows of one combination share the chance, not those of a column
-            together = whole.combinations(population.rows[chosen])
-            alike = np.column_stack([np.delete(alike, whole.columns, axis=1), together]).astype(np.int32)
+        alike = _together(self.fitted.labels, alike, population.rows[chosen])
         scores, row = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells), np.arange(n_rows)
         if copies == 1:
             return chosen, cells, draw_labels(scores, rates, of_labels, alike=alike, same=row, settings=self.settings)
@@ -172,6 +170,37 @@ class TableModel(CountedRows):
         labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
         mixed = of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
+
+
+def labels_of_rows(model: TableModel, batch: Batch, rng: np.random.Generator) -> Values | None:
+    """Classes by the rule for rows that were changed since they were drawn; None where they keep those that they have.
+
+    A table whose target says what other columns are, or follows from them, keeps what it was drawn with.
+    """
+    fitted, alpha = model.fitted, model.alpha
+    labels, target, name = fitted.labels, fitted.binned.target, model.schema.target
+    follows = any(name in (one.column.name, *(c.name for c in one.reasons)) for one in followings(model.schema.columns))
+    if alpha == 0 or labels is None or labels.rule is None or target is None or follows:
+        return None
+    binnings = fitted.binned.binnings
+    cells = [feature.code(batch).astype(np.int64) for feature in fitted.binned.features]
+    bins = np.stack([binning.bin_of[at] for binning, at in zip(binnings, cells, strict=True)], axis=1)
+    alike = [
+        at if b.cells.column.is_coded else bins[:, j] for j, (b, at) in enumerate(zip(binnings, cells, strict=True))
+    ]
+    scores = labels.rule.scores(bins, alpha=alpha) + code_scores(labels.codes, cells)
+    together = _together(labels, np.stack(alike, axis=1).astype(np.int32), bins)
+    same = np.arange(len(bins))
+    drawn = draw_labels(scores, fitted.rates, rng, alike=together, same=same, settings=model.settings)
+    return target.values_in(target.cells_in(drawn, rng), rng)
+
+
+def _together(labels: ClassLabels, alike: NDArray[np.int32], bins: Integers) -> NDArray[np.int32]:
+    """Of columns that were counted whole, rows of one combination share the chance, not those of a column."""
+    if labels.whole is None:
+        return alike
+    combinations = labels.whole.combinations(bins)
+    return np.column_stack([np.delete(alike, labels.whole.columns, axis=1), combinations]).astype(np.int32)
 
 
 def copies_for(rates: Floats, n_rows: int, settings: SamplingSettings) -> int:
