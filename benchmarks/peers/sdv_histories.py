@@ -48,7 +48,7 @@ def by_par(persons: pd.DataFrame, events: pd.DataFrame, asked: dict) -> tuple[pd
     metadata = Metadata.load_from_dict({"tables": {"events": table}, "relationships": []})
     model = PARSynthesizer(metadata, context_columns=own, epochs=asked["epochs"], cuda=False)
     model.fit({"events": events.merge(persons, on="person")})
-    drawn = model.sample(num_sequences=asked["draw"])
+    drawn = model.sample_sequences(num_sequences=asked["draw"])
     drawn = drawn["events"] if isinstance(drawn, dict) else drawn
     return drawn.groupby("person", as_index=False)[own].first(), drawn[["person", *asked["types"]["events"]]]
 
