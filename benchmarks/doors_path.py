@@ -1,6 +1,7 @@
 """How long the doors of a release would take if no process had to wait for a core: two processes beside one, by processor time.
 
     python benchmarks/doors_path.py --rows 1000000 --columns 50 --processes 1 2
+    python benchmarks/doors_path.py --dataset mnist --processes 2 8 --by-door
 
 On a machine that others use as well, seconds of the clock say how busy they are. So here each door is taken apart by processor
 seconds: what the driver does alone (`alone`), its own share of the rows (`own`) and that of each other process (`theirs`). The
@@ -22,7 +23,7 @@ from functools import wraps
 from pathlib import Path
 from typing import Any
 
-from engines import digest_of, schema_of, write_rows
+from engines import data_of, digest_of, few_rows, write_rows
 
 import sfumato as sf
 from sfumato.extending import NoiseSource
@@ -109,11 +110,11 @@ def busy_of(programs: list[int]) -> dict[int, float]:
 def child(asked: dict[str, Any]) -> dict[str, Any]:
     """One release."""
     doors = DoorsTakenApart()
-    schema = schema_of(asked["rows"], asked["columns"])
+    data, schema = data_of(asked)
     source = NoiseSource(research_seed=1)
     engine = f"local:{asked['processes']}"
     start = time.process_time()
-    fitted = sf.fit("auto", asked["folder"], 1.0, schema=schema, seed=1, source=source, engine=engine)
+    fitted = sf.fit("auto", data, 1.0, schema=schema, seed=1, source=source, engine=engine)
     return {
         "processes": asked["processes"],
         **doors.told,
@@ -129,6 +130,7 @@ def main() -> None:
     parser.add_argument("--rows", type=int, default=1_000_000)
     parser.add_argument("--columns", type=int, default=50)
     parser.add_argument("--files", type=int, default=1)
+    parser.add_argument("--dataset", default="")
     parser.add_argument("--processes", type=int, nargs="+", default=[1, 2])
     parser.add_argument("--warm", action="store_true", help="the loops are compiled: leave out the run that does it")
     parser.add_argument("--by-door", action="store_true", help="print every door, too")
@@ -139,10 +141,12 @@ def main() -> None:
         return
     runs = []
     with tempfile.TemporaryDirectory() as folder:
-        write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
-        shape = {"rows": options.rows, "columns": options.columns}
+        shape = {"dataset": options.dataset}
+        if not options.dataset:
+            write_rows(Path(folder), rows=options.rows, columns=options.columns, files=options.files)
+            shape |= {"rows": options.rows, "columns": options.columns}
         if not options.warm:
-            _compile(Path(folder) / "few", options.columns)
+            _compile(Path(folder) / "few", options)
         for processes in options.processes:
             asked = json.dumps({**shape, "folder": folder, "processes": processes})
             done = subprocess.run([sys.executable, __file__, "--child", asked], stdout=subprocess.PIPE, check=True)
@@ -156,13 +160,10 @@ def main() -> None:
     print(json.dumps({"same measurements": len({run["digest"] for run in runs}) == 1, "times as fast": ways}))
 
 
-def _compile(folder: Path, columns: int) -> None:
+def _compile(folder: Path, options: argparse.Namespace) -> None:
     """A run that is not counted, with as many rows as workers are started for."""
-    folder.mkdir()
-    rows = 7_000_000 // columns
-    write_rows(folder, rows=rows, columns=columns, files=1)
-    asked = json.dumps({"rows": rows, "columns": columns, "folder": str(folder), "processes": 2})
-    subprocess.run([sys.executable, __file__, "--child", asked], stdout=subprocess.DEVNULL, check=True)
+    asked = {"processes": 2, "folder": str(folder), **few_rows(folder, options)}
+    subprocess.run([sys.executable, __file__, "--child", json.dumps(asked)], stdout=subprocess.DEVNULL, check=True)
     shutil.rmtree(folder)
 
 

@@ -76,15 +76,19 @@ def _arrow(start: int, size: int, names: list[str]) -> pa.Table:
     return pa.table(columns)
 
 
+def data_of(asked: dict[str, Any]) -> tuple[Any, sf.Schema]:
+    """The rows of a benchmark, or a folder of drawn ones, and their schema."""
+    if not asked["dataset"]:
+        return asked["folder"], schema_of(asked["rows"], asked["columns"])
+    from sfumato.lab.benchmark import load
+
+    loaded = load(asked["dataset"])
+    return {name: values[: asked.get("few")] for name, values in loaded.train.items()}, loaded.schema
+
+
 def child(asked: dict[str, Any]) -> dict[str, Any]:
     """One release."""
-    if asked["dataset"]:
-        from sfumato.lab.benchmark import load
-
-        loaded = load(asked["dataset"])
-        data, schema = {name: values[: asked.get("few")] for name, values in loaded.train.items()}, loaded.schema
-    else:
-        data, schema = asked["folder"], schema_of(asked["rows"], asked["columns"])
+    data, schema = data_of(asked)
     begun = time.perf_counter()
     engine, close = connected(asked["engine"])
     started, busy, doors = time.perf_counter(), time.process_time(), DoorsClock()
@@ -188,14 +192,19 @@ def main() -> None:
 
 
 def _warm_up(folder: Path, options: argparse.Namespace) -> None:
-    """A round that is not counted: it compiles the loops, those of workers too, so it has as many cells as these ask for."""
-    folder.mkdir()
-    rows = _FEW if options.dataset else 7_000_000 // options.columns
-    if not options.dataset:
-        write_rows(folder, rows=rows, columns=options.columns, files=1)
-    made = {"rows": rows, "columns": options.columns, "dataset": options.dataset, "few": rows}
-    _run({**made, "folder": str(folder), "engine": "local:2"}, cores=options.cores)
+    """A round that is not counted: it compiles the loops, those of workers too."""
+    _run({**few_rows(folder, options), "folder": str(folder), "engine": "local:2"}, cores=options.cores)
     shutil.rmtree(folder)
+
+
+def few_rows(folder: Path, options: argparse.Namespace) -> dict[str, Any]:
+    """What a round is made of that only compiles: as many cells as workers are asked for."""
+    folder.mkdir()
+    if options.dataset:
+        return {"dataset": options.dataset, "few": _FEW}
+    rows = 7_000_000 // options.columns
+    write_rows(folder, rows=rows, columns=options.columns, files=1)
+    return {"dataset": "", "rows": rows, "columns": options.columns}
 
 
 def _run(asked: dict[str, Any], *, cores: str) -> dict[str, Any]:

@@ -3,6 +3,8 @@
 python benchmarks/relational.py liver hospital shop --seeds 0 1 2 3 4 >> benchmarks/results/relational.jsonl
 python benchmarks/relational.py liver hospital shop --seeds 0 1 2 3 4 --method naive >> benchmarks/results/relational.jsonl
 python benchmarks/relational.py liver hospital shop --method real >> benchmarks/results/relational.jsonl
+python benchmarks/relational.py hospital --write /tmp/hma; python benchmarks/peers/sdv_histories.py /tmp/hma (in an environment
+with sdv); python benchmarks/relational.py hospital --drawn /tmp/hma/drawn >> benchmarks/results/relational.jsonl
 
 The hospital and the shop are drawn (zoo/histories.py), so that their truth is known. The liver study is read from SFUMATO_DATA.
 Persons are split 70 to 30, seed 0; a release sees the first part. How near its tables are is told by distances to the tables
@@ -89,16 +91,16 @@ def liver() -> Tables:
 DATASETS = {"liver": LIVER, "hospital": HOSPITAL, "shop": SHOP}
 
 
-def tables_of(name: str) -> tuple[sf.Schema, Tables, Tables]:
-    """A schema, the tables to release and those of other persons."""
-    rng = np.random.default_rng(0)
+def tables_of(name: str, draw: int = 0) -> tuple[sf.Schema, Tables, Tables]:
+    """A schema, the tables to release and those of other persons; other draws are for whoever chooses settings."""
+    rng = np.random.default_rng(draw)
     tables = liver() if name == "liver" else hospital(rng) if name == "hospital" else shop(rng)
     schema = sf.Schema.parse(DATASETS[name])
     events = tables["events"].sort_values(["person", "day"], kind="stable").reset_index(drop=True)
     value = schema.tables[0]["value"]
     events["value"] = events["value"].clip(value.low, value.high)
     events = events[events.groupby("person").cumcount() < schema.tables[0].max_rows]
-    people = np.random.default_rng(0).permutation(tables["persons"]["person"].to_numpy())
+    people = np.random.default_rng(draw).permutation(tables["persons"]["person"].to_numpy())
     seen = set(people[: round(0.7 * len(people))].tolist())
     split = {}
     for part in (True, False):
@@ -237,6 +239,37 @@ def naive(real: Tables, schema: sf.Schema, *, seed: int) -> Tables:
     return {"persons": parents, "events": children.sort_values(["person", "day"], kind="stable")}
 
 
+def write(real: Tables, schema: sf.Schema, to: Path) -> None:
+    """The tables for a tool in another environment, and of which types their columns are."""
+    to.mkdir(parents=True, exist_ok=True)
+    for name, table in real.items():
+        table.to_csv(to / f"{name}.csv", index=False)
+    types = {
+        "persons": {column.name: column.kind for column in schema.columns},
+        "events": {column.name: column.kind for column in schema.tables[0].columns},
+    }
+    asked = {"method": "hma", "persons": 3_000, "draw": len(real["persons"]), "epochs": 32, "types": types}
+    (to / "asked.json").write_text(json.dumps(asked, indent=2))
+
+
+def drawn_by_another(folder: Path, schema: sf.Schema) -> Tables:
+    """What another tool has drawn, with values brought within their bounds and events in order."""
+    tables = {name: pd.read_csv(folder / f"{name}.csv") for name in ("persons", "events")}
+    for name, columns in (("persons", schema.columns), ("events", schema.tables[0].columns)):
+        for column in columns:
+            values = tables[name][column.name]
+            if column.is_number:
+                tables[name][column.name] = values.clip(column.low, column.high)
+            elif column.kind == "boolean":
+                tables[name][column.name] = values.astype(bool)
+    persons, events = tables["persons"], tables["events"]
+    codes = pd.Series(np.arange(len(persons)), index=persons["person"].to_numpy())
+    events = events[events["person"].isin(codes.index)]
+    events = events.assign(person=codes.loc[events["person"]].to_numpy()).sort_values(["person", "day"], kind="stable")
+    events = events[events.groupby("person").cumcount() < schema.tables[0].max_rows].reset_index(drop=True)
+    return {"persons": persons.assign(person=np.arange(len(persons))), "events": events}
+
+
 def main() -> None:
     """One line of JSON for each release."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -244,9 +277,19 @@ def main() -> None:
     parser.add_argument("--seeds", nargs="+", type=int, default=[0])
     parser.add_argument("--epsilon", type=float, default=1.0)
     parser.add_argument("--method", choices=["3a-tables", "naive", "real"], default="3a-tables")
+    parser.add_argument("--write", type=Path, help="write the persons to release into this folder, for another tool")
+    parser.add_argument("--drawn", type=Path, help="score what another tool has drawn (peers/sdv_histories.py)")
     asked = parser.parse_args()
     for name in asked.names:
         schema, real, test = tables_of(name)
+        if asked.write is not None:
+            write(real, schema, asked.write)
+            continue
+        if asked.drawn is not None:
+            found = scores(real, test, drawn_by_another(asked.drawn, schema), schema)
+            facts = {"data": name, **json.loads((asked.drawn / "made.json").read_text())}
+            print(json.dumps({**facts, **{key: round(value, 4) for key, value in found.items()}}), flush=True)
+            continue
         for seed in asked.seeds:
             start = time.perf_counter()
             if asked.method == "naive":

@@ -26,7 +26,7 @@ from sfumato.errors import MissingLibraryError, PlanError, SchemaError
 from sfumato.lab.benchmark.datasets import data_folder, load, make_benchmark
 from sfumato.lab.benchmark.protocol import run
 from sfumato.mechanism import Learner, registered, registered_names
-from sfumato.mechanisms import DPMerf, PateGan
+from sfumato.mechanisms import P3GM, DPGan, DPMerf, PateGan
 from sfumato.pieces import draw_pieces
 from sfumato.private.kernel.randomness import NoiseSource
 from sfumato.public.budget import PrivacyUnit
@@ -40,7 +40,12 @@ BUDGET = sf.Budget(epsilon=1.0, delta=1e-5)
 #: Mechanisms in which every row reports by itself, so that their number is public.
 REPORTING, OF_REPORTS = ("dp-pro", "local-reports"), PrivacyUnit(relation="replace_one")
 #: Whether rows obey does not depend on how long somebody trains.
-BRIEF: dict[str, Any] = {"dp-merf": DPMerf(waves=100, n_steps=20, batch=100), "pate-gan": PateGan(rounds=5)}
+BRIEF: dict[str, Any] = {
+    "dp-gan": DPGan(n_steps=20, batch=100),
+    "dp-merf": DPMerf(waves=100, n_steps=20, batch=100),
+    "p3gm": P3GM(n_steps=20, batch=100),
+    "pate-gan": PateGan(rounds=5),
+}
 TRUE_OF_ADULT = (
     "if capital_gain > 0 then capital_loss = 0",
     "if relationship in (Husband, Wife) then marital_status in ('Married-civ-spouse', 'Married-AF-spouse')",

@@ -101,10 +101,8 @@ def as_mechanism(asked: Mechanism | str, schema: Schema) -> Mechanism:
     """A mechanism as people ask for one: itself, or its name. Anything else is answered with what to give."""
     if isinstance(asked, str):
         asked = mechanism_for(asked, schema)
-    if schema.tables and hasattr(asked, "steps") and not getattr(asked, "takes_tables", False):
-        raise PlanError(
-            f"{asked.name} releases one table, and the schema has several. Use 3a-tables, or release the persons by themselves."
-        )
+    if hasattr(asked, "steps") and not getattr(asked, "takes_tables", False):
+        schema.require_one_table(asked.name)  # a mechanism from elsewhere may not ask
     if isinstance(asked, type) and hasattr(asked, "steps"):
         raise PlanError(f"{asked.__name__} is a class of mechanisms. Give one of them: {asked.__name__}().")
     if not hasattr(asked, "steps"):

@@ -14,20 +14,20 @@ from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
 from sfumato.errors import ContractError, PlanError, SchemaError
 from sfumato.extending import NoiseSource, register
-from sfumato.learn.augment import moved, varied
+from sfumato.learn.augment import PHOTOGRAPHS, STROKES, Variety, moved, varied
 from sfumato.learn.dct import cosine_basis
 from sfumato.learn.gabor import Scale, filter_bank
-from sfumato.learn.oriented import n_features, oriented_features, resized
+from sfumato.learn.oriented import mirrored_places, n_features, oriented_features, resized
 from sfumato.learn.oriented_loops import magnitudes
 from sfumato.learn.waves import Waves
 from sfumato.mechanisms.common.shrink import class_covariances, shrunk_means
 from sfumato.mechanisms.image import drawing
 from sfumato.mechanisms.image.class_rates import rows_with_rates
 from sfumato.mechanisms.image.image_model import ImageModel
-from sfumato.mechanisms.image.linear_teacher import whitening_of
 from sfumato.mechanisms.image.mechanism import ThreeAImage
 from sfumato.mechanisms.image.sizes import density_for, signal_of
 from sfumato.mechanisms.image.warm_start import fitted_rule
+from sfumato.mechanisms.image.whitening import whitening_of, whitening_of_photographs
 from sfumato.private.kernel.primitives import Primitives
 from sfumato.public.machine import threads
 from sfumato.verification.comparison import rows_differ
@@ -65,7 +65,9 @@ def frame(images: np.ndarray, label: np.ndarray) -> dict[str, np.ndarray]:
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("_small_batches")
-@pytest.mark.parametrize("schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), COLOUR])
+@pytest.mark.parametrize(
+    "schema", [replace(schemas.IMAGES, target=None, columns=schemas.IMAGES.columns[:1]), schemas.IMAGES, COLOUR]
+)
 def test_it_keeps_the_contract(schema: sf.Schema) -> None:
     check_mechanism(SMALL, schema, n_rows=60)
 
@@ -386,6 +388,40 @@ def test_whitened_features_vary_alike_and_do_not_follow_the_signs_of_a_library(m
     assert whitening_of(features, width=12) == pytest.approx(found, abs=1e-6)
 
 
+def test_places_in_a_mirror_are_those_of_the_mirror_image() -> None:
+    pictures = ndimage.gaussian_filter(np.random.default_rng(0).random((40, 28, 28, 3)), (0, 2, 2, 0)).astype(
+        np.float32
+    )
+    places = mirrored_places(3)
+    assert np.array_equal(places[places], np.arange(n_features(3)))
+    seen, mirrored = (oriented_features(part) for part in (pictures, pictures[:, :, ::-1]))
+    seen, mirrored = seen - seen.mean(axis=0), mirrored - mirrored.mean(axis=0)
+    assert seen[:, :192] == pytest.approx(
+        mirrored[:, places][:, :192], abs=1e-4
+    )  # brightness and colours, by whole pixels
+    assert np.corrcoef(seen.ravel(), mirrored[:, places].ravel())[0, 1] > 0.8
+    assert np.corrcoef(seen.ravel(), mirrored.ravel())[0, 1] < 0.5
+
+
+def test_directions_of_photographs_are_the_same_in_a_mirror_or_change_their_sign_and_count_less() -> None:
+    features = np.random.default_rng(0).normal(size=(500, 12)).astype(np.float32)
+    mirror = np.array([1, 0, 3, 2, 5, 4, 7, 6, 8, 9, 10, 11])
+    found = whitening_of_photographs(features, mirror, width=8)
+    assert found[mirror, :6] == pytest.approx(found[:, :6], abs=1e-9)
+    assert found[mirror, 6:] == pytest.approx(-found[:, 6:], abs=1e-9)
+    alike, sides = (np.std(features @ part) for part in (found[:, :6], found[:, 6:]))
+    assert 0.5 * alike < sides < 0.9 * alike
+
+
+@pytest.mark.parametrize(("rows", "shapes"), [(5_000, 1), (500_000, 10)])
+def test_photographs_have_a_shape_for_each_class_where_rows_suffice(rows: int, shapes: int) -> None:
+    schema, budget = photos((32, 32, 3), classes=10, rows=rows), sf.Budget(1.0, 1e-5)
+    (products,) = [step.blocks[0] for step in ThreeAImage().steps(schema, budget) if step.name == "products"]
+    assert products.groups == shapes
+    grey = ThreeAImage().steps(photos((32, 32), classes=10, rows=rows), budget)
+    assert {step.blocks[0].groups for step in grey if step.name == "products"} == {10}
+
+
 def test_a_warm_start_tells_classes_apart() -> None:
     rng = np.random.default_rng(0)
     label = rng.integers(3, size=600)
@@ -394,9 +430,10 @@ def test_a_warm_start_tells_classes_apart() -> None:
     assert ((inputs @ rule.T).argmax(axis=1) == label).mean() > 0.95
 
 
-def test_variety_stays_in_the_unit_box_and_leaves_no_image_as_it_was() -> None:
+@pytest.mark.parametrize("variety", [STROKES, PHOTOGRAPHS])
+def test_variety_stays_in_the_unit_box_and_leaves_no_image_as_it_was(variety: Variety) -> None:
     images = np.random.default_rng(0).random((200, 12, 10, 3)).astype(np.float32)
-    seen = varied(images, rng=np.random.default_rng(1))
+    seen = varied(images, rng=np.random.default_rng(1), variety=variety)
     assert seen.dtype == np.float32
     assert 0 <= seen.min() < seen.max() <= 1
     assert (np.abs(seen - images).max(axis=(1, 2, 3)) > 0.01).all()
@@ -503,7 +540,7 @@ def test_textures_are_drawn_as_strong_as_they_were_measured() -> None:
     images, label = drawing.draw_images(density, schema, 300, rng=np.random.default_rng(0))
     spread = [float(images[label == c].std()) for c in range(2)]
     assert spread == pytest.approx([0.02, 0.1], rel=0.1)
-    assert drawing.most_contrast(density) < drawing.most_contrast({})
+    assert drawing.variety_of(density).contrast < drawing.variety_of({}).contrast
 
 
 def test_the_basis_is_orthonormal_and_low_frequencies_come_first() -> None:

@@ -89,3 +89,12 @@ def test_where_rows_are_not_declared_the_plan_says_how_many_are_needed():
     assert f"With fewer than about {needed:,} rows" in str(planned)
     for rows, is_warned in ((needed // 2, True), (needed * 2, False)):
         assert (replace(planned.outlook, rows=rows).warning is not None) == is_warned
+
+
+def test_of_several_tables_no_expectations_are_shown_that_were_simulated_for_one():
+    planned = sf.plan("auto", schemas.HOSPITAL, BUDGET)
+    assert planned.outlook is None
+    assert planned.to_json()["expectation"] is None
+    assert "No expectations are known for several tables" in " ".join(words(str(planned)))
+    assert "3a-table." not in str(planned)
+    assert "public simulations" not in str(planned)

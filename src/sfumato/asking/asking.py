@@ -14,6 +14,7 @@ from scipy.special import ndtri
 
 from sfumato.asking.answer import POPULATION, ROWS, Answer, Estimate
 from sfumato.asking.encoded_rows import StandIns, stand_ins
+from sfumato.asking.hidden_rows import with_hidden_rows
 from sfumato.asking.insides import least_and_most, moved_about
 from sfumato.asking.intervals import Uncertain
 from sfumato.asking.kinds import Ends, Kind, Members, kind_of
@@ -120,6 +121,8 @@ class Asker:
         if isinstance(measured, str):
             return tuple(Estimate(name, None, None, None, n, measured) for name, n in zip(names, naive, strict=True))
         columns = measured.with_references(question.columns or measured.some_columns)
+        if kind.is_count:
+            measured = with_hidden_rows(measured, question.columns, columns)
         functions, inside = kind.functions(measured.rows.batch), question.members(measured.rows.batch)
         lacking, moved = self.lacking(measured, question, columns), self._moved(measured, question, columns)
         of_group = replace(question, where=None).members(measured.rows.batch)

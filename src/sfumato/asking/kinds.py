@@ -41,6 +41,11 @@ class Kind(ABC):
         """Which totals count rows that may be rare."""
         return (0,) if self.question.function in ("count", "share") else ()
 
+    @property
+    def is_count(self) -> bool:
+        """Whether rows are counted, and nothing of them added up."""
+        return self.question.function in ("count", "share", "median", "quantile")
+
     @abstractmethod
     def functions(self, rows: Batch) -> Floats:
         """What each row (first) counts in each total."""

@@ -5,8 +5,9 @@ say that it misses. The error is a'noise plus n times what model and truth diffe
 of measured functions, r is nothing, and what is left is known noise. Proof: docs/proofs/intervals.md.
 """
 
+import math
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -19,15 +20,17 @@ from sfumato.asking.insides import Counted, cells_of, counting_columns
 from sfumato.asking.noted_sums import NotedSum, Numbers, mapped, numbers_of
 from sfumato.public.plan.block import Hot, Outer
 from sfumato.public.plan.probe import take
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.schema import Batch, Schema
 
 Floats = NDArray[np.float64]
 #: The model is taken to miss a function that was not measured by so many of its standard deviations: docs/proofs/intervals.md.
 #: A model that was tried has its own number; of any other less is believed.
 DISCREPANCIES, DISCREPANCY = {"3a-table": 0.028}, 0.3
-#: It is taken to miss no less than so many times the noise of a usual number, over the number of rows: what fits a noisy count of
-#: one row in fifty misses the deviation of that count, which is 7 times as much in units of its root mean square.
-_NOISE = 7.0
+#: To this comes so many times the noise of a usual number, over the number of rows: what fits a noisy count of one row in nine misses
+#: the deviation of that count, which is 3 times as much in units of its root mean square.
+_NOISE = 3.0
+#: How far that part of what the model misses goes along with the noise, as a correlation.
+_TIED = 0.6
 #: Of what is rarer than this the part that was not measured is known no better than the least noise of a count: that the model has
 #: no such rows says little.
 _RARE = 1 / _NOISE**2
@@ -66,7 +69,7 @@ class _System:
     weighed: Any
     expected: Floats
     loud: float
-    tied: float  # how much of what the model misses is the noise that it was fitted to: from 0 to 1
+    tied: float  # the correlation of what the model misses with the noise
     factor: Any
 
     @cached_property
@@ -86,6 +89,7 @@ class Measurements:
     n_rows: float
     discrepancy: float = DISCREPANCY
     shortened: bool = False  # other sums than these are of persons with many rows that were shortened
+    fewer: "Measurements | None" = field(default=None, repr=False)  # the same without the last rows
     _mapped: dict[int, dict[str, NDArray[Any]]] = field(default_factory=dict, repr=False)
     _systems: dict[tuple[tuple[str, ...], float], _System] = field(default_factory=dict, repr=False)
     _cells: dict[tuple[str, tuple[str, ...]], Counted | None] = field(default_factory=dict, repr=False)
@@ -93,6 +97,8 @@ class Measurements:
     @cached_property
     def _depends(self) -> list[dict[str, NDArray[np.bool_]]]:
         """For every sum and block, whether a column of its map changes with a column of the schema: (columns, map columns)."""
+        if self.fewer is not None:
+            return self.fewer._depends
         names = [column.name for column in self.schema.columns]
         n = len(self.rows.weights)
         probes_each = max(_PROBES // max(1, len(names) // 50), 8)
@@ -131,8 +137,25 @@ class Measurements:
 
     def _of_rows(self, noted: NotedSum) -> dict[str, NDArray[Any]]:
         if id(noted) not in self._mapped:
-            self._mapped[id(noted)] = mapped(noted, self.rows.batch)
+            known = {} if self.fewer is None else self.fewer._of_rows(noted)
+            start = 0 if self.fewer is None else len(self.fewer.rows.weights)
+            new = mapped(noted, {name: values[start:] for name, values in self.rows.batch.items()})
+            self._mapped[id(noted)] = {
+                name: np.concatenate([known[name], new[name]]) if known else new[name] for name in new
+            }
         return self._mapped[id(noted)]
+
+    def with_more(self, batch: Batch) -> "Measurements":
+        """With more rows that stand for private ones; they weigh nothing yet."""
+        rows = {name: np.concatenate([values, batch[name]]) for name, values in self.rows.batch.items()}
+        n_new = len(next(iter(batch.values())))
+        more = replace(self.rows, batch=rows, weights=np.append(self.rows.weights, np.zeros(n_new)))
+        return replace(self, rows=more, fewer=self, _mapped={}, _systems={}, _cells={})
+
+    def weighing(self, weights: Floats) -> "Measurements":
+        """With these weights of the last rows."""
+        own = np.concatenate([self.rows.weights[: -len(weights)], weights])
+        return replace(self, rows=replace(self.rows, weights=own), _systems={}, _cells={})
 
     def cells(self, name: str, columns: tuple[str, ...]) -> Counted | None:
         """The cells that a number was counted in, alone or together with others of these columns; None where it was in none."""
@@ -183,14 +206,21 @@ class Measurements:
                 found |= {frozenset(names[of].tolist()) for of in tables.T if of.any()}
         return sorted(found, key=sorted)
 
+    def missed(self, columns: tuple[str, ...], *, n_asked: int) -> float:
+        """So many rows the model is taken to miss of a function of these columns whose root mean square is 1."""
+        return math.sqrt(self._system(columns, self._trusted(n_asked)).loud)
+
+    def _trusted(self, n_asked: int) -> float:
+        return self.discrepancy * max(1, n_asked - 2)
+
     def _system(self, columns: tuple[str, ...], discrepancy: float) -> _System:
         if (columns, discrepancy) not in self._systems:
             rows, numbers = self.rows, self.numbers(columns)
             weighed = numbers.features.multiply(rows.weights[:, None]).tocsr()
             # A model that was fitted to noisy numbers is no nearer to the truth than their noise lets it be.
-            fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) / self.n_rows if len(numbers.stddevs) else 0.0
-            loud = (max(discrepancy, fitted_noise) * self.n_rows) ** 2
-            tied = 1 - (discrepancy / fitted_noise) ** 2 if fitted_noise > discrepancy else 0.0
+            fitted_noise = _NOISE * float(np.mean(numbers.stddevs)) if len(numbers.stddevs) else 0.0
+            loud = (discrepancy * self.n_rows) ** 2 + fitted_noise**2
+            tied = _TIED * fitted_noise / math.sqrt(loud)
             gram = loud * np.asarray((weighed.T @ numbers.features).todense()) + np.diag(numbers.stddevs**2)
             expected = np.asarray(numbers.features[: rows.n_synthetic].mean(axis=0)).ravel()
             factor = cho_factor(gram, check_finite=False) if len(gram) else None
@@ -204,7 +234,7 @@ class Measurements:
 
         `counts` are the places of those that count rows.
         """
-        system = self._system(columns, self.discrepancy * max(1, n_asked - 2))
+        system = self._system(columns, self._trusted(n_asked))
         rows, numbers, loud = self.rows, system.numbers, system.loud
         n, synthetic = self.n_rows, slice(0, self.rows.n_synthetic)
         scale = np.sqrt(np.maximum((rows.weights[:, None] * functions**2).sum(axis=0), 1e-300))
@@ -240,7 +270,7 @@ def _depending_on(own: NDArray[np.bool_], depends: dict[str, NDArray[np.bool_]])
 
 
 def _together(noise: Floats, model: Floats, tied: float) -> Floats:
-    """By how much more two errors vary together than apart where they are `tied`: the sum of deviations in the place of that of squares."""
+    """By how much more two errors with this correlation vary together than apart."""
     apart = np.maximum(noise + model, 1e-300)
     more = np.sqrt(1 + 2 * tied * np.sqrt(np.maximum(noise * model, 0.0)) / apart)
     return np.outer(more, more)

@@ -1,6 +1,7 @@
 """Variety for synthetic images: transformations that widen what a student sees of its teacher. All of it is free."""
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numba
 import numpy as np
@@ -8,20 +9,30 @@ from numpy.typing import NDArray
 from scipy import ndimage
 
 Images = NDArray[np.float32]
-PALE = 3.5  # by so much images of smooth densities are stretched at most, which have no edges
+Change = Callable[[Images, np.random.Generator], Images]
+_LEAVES = 3  # so many things of other images at most lie in one
+_LEAF = 0.6  # how often each of them is there
+_LOBES = (2, 7)  # how often the outline of a thing goes in and out
 
 
-def varied(images: Images, *, rng: np.random.Generator, contrast: float = PALE) -> Images:
-    """Random contrast for all, and each of seven changes for a random half of them."""
-    out = with_contrast(images, rng=rng, most=contrast)
-    for change in (turned, _patched, _textured, _dimmed, _thinned, _sharpened, _grained):
+class Variety(NamedTuple):
+    """By how much images are stretched at most, and what else is done to a random half of them, in this order."""
+
+    contrast: float
+    changes: tuple[Change, ...]
+
+
+def varied(images: Images, *, rng: np.random.Generator, variety: Variety) -> Images:
+    """Random contrast for all, and each change for a random half of them."""
+    out = with_contrast(images, rng=rng, most=variety.contrast)
+    for change in variety.changes:
         chosen = np.flatnonzero(rng.random(len(out)) < 0.5)
         if len(chosen):
             out[chosen] = change(out[chosen], rng)
     return out
 
 
-def with_contrast(images: Images, *, rng: np.random.Generator, most: float = PALE) -> Images:
+def with_contrast(images: Images, *, rng: np.random.Generator, most: float) -> Images:
     """Stretch each image about mid-grey by a factor between 1 and `most`: smooth densities give pale images."""
     gain = rng.uniform(1.0, most, size=_per_image(images)).astype(np.float32)
     return _inside((images - 0.5) * gain + 0.5)
@@ -88,6 +99,44 @@ def _patched(images: Images, rng: np.random.Generator) -> Images:
     return np.where(inside[(..., *(None,) * (images.ndim - 3))], others, images)
 
 
+def _leaved(images: Images, rng: np.random.Generator) -> Images:
+    """Things of other images before an image, one before the other, each with an edge: dead leaves.
+
+    A density of waves has no edges, and things that hide each other are most of what photographs have beside (Lee, Mumford and
+    Huang, "Occlusion models for natural images", 2001). Half of the things show no more than their image's colours.
+    """
+    out, (n_images, height, width) = images, images.shape[:3]
+    window = (1, max(1, height // 4), max(1, width // 4), 1)
+    for _ in range(_LEAVES):
+        others = images[rng.permutation(n_images)]
+        even = ndimage.uniform_filter(others, size=window, mode="nearest")
+        others = np.where(rng.random(_per_image(images)) < 0.5, even, others)
+        cover = _things(n_images, height, width, rng)[..., None] * (rng.random(_per_image(images)) < _LEAF)
+        out = out + cover.astype(np.float32) * (others - out)
+    return np.asarray(out, dtype=np.float32)
+
+
+def _things(n_images: int, height: int, width: int, rng: np.random.Generator) -> Images:
+    """How much of each pixel a thing covers, of any size, place and turn: a box, or a disc whose edge goes in and out."""
+
+    def any_of(low: float, high: float) -> Images:
+        return rng.uniform(low, high, size=(n_images, 1, 1)).astype(np.float32)
+
+    down, along = (((np.arange(side) + 0.5) * 2 / side - 1).astype(np.float32) for side in (height, width))
+    y, x = down[:, None] - any_of(-0.8, 0.8), along - any_of(-0.8, 0.8)
+    turn, longer = any_of(0, 2 * np.pi), any_of(0.6, 1.6)
+    u, v = (np.cos(turn) * x + np.sin(turn) * y) * longer, (np.cos(turn) * y - np.sin(turn) * x) / longer
+    lobes, size = rng.integers(*_LOBES, size=(n_images, 1, 1)), any_of(0.15, 0.9)
+    reach = size * (1 + any_of(0, 0.5) * np.cos(lobes.astype(np.float32) * np.arctan2(v, u) + any_of(0, 2 * np.pi)))
+    is_box = rng.random((n_images, 1, 1)) < 0.35
+    outside = np.where(is_box, np.maximum(np.abs(u), np.abs(v)) - 0.8 * size, np.hypot(u, v) - reach)
+    return _inside(0.5 - outside * max(height, width) / 3)
+
+
+def _mirrored(images: Images, rng: np.random.Generator) -> Images:
+    return images[:, :, ::-1]
+
+
 def _textured(images: Images, rng: np.random.Generator) -> Images:
     """Smooth noise where there is something to see."""
     strength = 0.35 * rng.random(_per_image(images)).astype(np.float32) ** 2
@@ -130,3 +179,9 @@ def _inside(images: Images) -> Images:
 
 def _per_image(images: Images) -> tuple[int, ...]:
     return (len(images), *(1,) * (images.ndim - 1))
+
+
+#: For images that are smooth, so that they may be stretched far: strokes on an even ground.
+STROKES = Variety(3.5, (turned, _patched, _textured, _dimmed, _thinned, _sharpened, _grained))
+#: For images that have a texture, and so are not pale.
+PHOTOGRAPHS = Variety(1.5, (turned, _leaved, _patched, _dimmed, _grained, _mirrored))

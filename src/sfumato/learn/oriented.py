@@ -49,6 +49,17 @@ def oriented_features(images: NDArray[Any]) -> NDArray[np.float32]:
     return out
 
 
+def mirrored_places(n_channels: int) -> NDArray[np.int64]:
+    """Where each feature lies among those of a picture's mirror image, up to a pixel: filters look at every second place."""
+    turned, at, places = -np.arange(ORIENTATIONS) % ORIENTATIONS, 0, []
+    twice = (ORIENTATIONS * turned[:, None] + turned).ravel()
+    for maps, cells in ((np.arange(n_channels), CELLS), (turned, CELLS), (turned, CELLS), (twice, SECOND_CELLS)):
+        here = at + np.arange(len(maps) * cells**2).reshape(-1, cells, cells)
+        places.append(here[maps, :, ::-1].ravel())
+        at += here.size
+    return np.concatenate(places)
+
+
 def resized(pictures: NDArray[Any]) -> NDArray[Any]:
     """Pictures of shape (n, height, width, channels) at the side of the features, by means over boxes.
 

@@ -141,8 +141,13 @@ class Outlook:
         }
 
 
-def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook:
-    """What the simulated mechanism gave on public populations of about this size, noise and width."""
+def outlook(mechanism: Named, *, schema: Schema, budget: Budget, planned: Plan | None) -> Outlook | None:
+    """What the simulated mechanism gave on public populations of about this size, noise and width.
+
+    None for several tables: rows without histories were simulated, and they say nothing of these.
+    """
+    if schema.tables:
+        return None
     default = mechanism_for("auto", schema)
     kind, simulated = ("image", "3a-image") if schema.images else ("table", "3a-table")
     target = sketch(schema).target_column

@@ -25,7 +25,8 @@ class PlannedRelease:
     """Every access to private rows, its noise in each column's units, what to expect, and advice.
 
     `plan` is what the doors are held to; it is None where bounds or categories are to be discovered first, because the
-    noise of the rest is then calibrated after the discovery. `outlook` is None for a learner: simulations are of rows.
+    noise of the rest is then calibrated after the discovery. `outlook` is None for a learner and
+    for several tables: simulations are of the rows of one table.
     """
 
     mechanism: Mechanism
@@ -110,6 +111,8 @@ class PlannedRelease:
         told = []
         if self.outlook is not None:
             told += [sections.of_outlook(self.outlook), *([sections.of_curve(self.outlook)] if curve else [])]
+        elif self.schema.tables:
+            told.append(sections.of_several_tables())
         told.append(Section(title="Rows of the release", before=tuple(self.rows.sentences)))
         told.append(Section(title="How long it takes", before=tuple(self.duration.sentences)))
         if self.outline is not None:

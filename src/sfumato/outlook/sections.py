@@ -203,6 +203,18 @@ def of_discovery(discovery: dict[str, Any]) -> Section:
     )
 
 
+#: What is said in the place of expectations where a schema has several tables.
+SEVERAL_NOT_SIMULATED = (
+    "No expectations are known for several tables: releases of one table were simulated, and none of persons with histories. "
+    "docs/research/histories.md has measured figures of three datasets."
+)
+
+
+def of_several_tables() -> Section:
+    """That nothing is known."""
+    return Section(title="What to expect", before=(SEVERAL_NOT_SIMULATED,))
+
+
 def of_outlook(expected: Outlook) -> Section:
     """What public simulations say about releases of this size, noise and width."""
     another = simulated_another(expected)

@@ -36,7 +36,7 @@ def release_warnings(
         rows = max(1, round(model.noisy_rows))
     expected = outlook(mechanism, schema=replace(schema, rows=rows), budget=plan.budget, planned=plan)
     empty = far is not None and far.startswith(LITTLE_USE)  # then nothing more is to be said, of columns or of learners
-    said += [far, None if empty else expected.warning]
+    said += [far, None if empty or expected is None else expected.warning]
     if rows is not None and not empty:
         noise, target = count_noise(mechanism, schema=schema, plan=plan), schema.target_column
         if target is not None and target.is_coded and isinstance(model, Counted):  # rows are the sum of class counts

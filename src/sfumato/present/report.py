@@ -15,7 +15,13 @@ from sfumato.mechanism import Named, mechanism_from
 from sfumato.model import Synthetic
 from sfumato.outlook.forecast import outlook
 from sfumato.outlook.preview import noise_of
-from sfumato.outlook.sections import in_sentences, noise_by_column, noise_notes, simulated_another
+from sfumato.outlook.sections import (
+    SEVERAL_NOT_SIMULATED,
+    in_sentences,
+    noise_by_column,
+    noise_notes,
+    simulated_another,
+)
 from sfumato.outlook.warnings import verdict_on
 from sfumato.present.columns import ColumnCard, column_cards, columns_in_order
 from sfumato.present.correlations import correlations_of, correlations_svg, drawn_columns
@@ -95,6 +101,8 @@ def _expected(mechanism: Named, *, schema: Schema, plan: Plan) -> list[str]:
     if schema.rows is None:
         return []
     expected = outlook(mechanism, schema=schema, budget=plan.budget, planned=plan)
+    if expected is None:
+        return [SEVERAL_NOT_SIMULATED]
     return [*filter(None, [simulated_another(expected)]), *in_sentences(expected, schema.rows)]
 
 

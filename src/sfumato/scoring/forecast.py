@@ -9,11 +9,11 @@ from numpy.typing import NDArray
 from sfumato.mechanism import Mechanism
 from sfumato.public.budget import Budget
 from sfumato.public.certificate.layout import Grid, Section
-from sfumato.public.certificate.score import Metric
+from sfumato.public.certificate.score import RANGES, Metric
 from sfumato.public.plan.measured import Measured
 from sfumato.public.schema.schema import Schema, sketch
 from sfumato.scoring.step import BINS, COUNTS, SCORE, SHARE, check_share, metric_of, refuse_public_counts, score_plan
-from sfumato.scoring.values import RANGES, score_of
+from sfumato.scoring.values import score_of
 
 #: Sizes that are told where none is declared.
 _SIZES = (1_000, 10_000, 100_000, 1_000_000)

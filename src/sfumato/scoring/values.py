@@ -9,14 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtri
 
-from sfumato.public.certificate.score import Metric
+from sfumato.public.certificate.score import RANGES, Metric
 from sfumato.public.plan.measured import Measured
 from sfumato.scoring.step import BINS
 
 Floats = NDArray[np.float64]
 _Z = float(-ndtri(0.025))
-#: What can be said where noise leaves nothing: anything.
-RANGES = {"AUC": (0.0, 1.0), "accuracy": (0.0, 1.0), "R2": (-1.0, 1.0)}
 
 
 def score_of(metric: Metric, noisy: Measured, *, max_rows: int) -> tuple[float, float, float]:

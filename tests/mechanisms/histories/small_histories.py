@@ -15,7 +15,7 @@ from small_tables import TINY
 
 _PLAIN = replace(TINY, columns=replace(TINY.columns, uses_shapes=False, density_heights=(0.3,)))
 SETTINGS = replace(
-    HistorySettings(), table=_PLAIN, level_places=32, gap_places=16, gap_classes=4, candidates=3, persons_seen=400
+    HistorySettings(), table=_PLAIN, level_places=32, gap_places=16, gap_classes=4, exchanges=20, persons_seen=400
 )
 SMALL = ThreeATables(settings=SETTINGS)
 

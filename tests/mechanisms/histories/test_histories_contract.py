@@ -13,9 +13,10 @@ from schemas import HOSPITAL
 from sfumato import Budget, Column, PrivacyUnit, Schema
 from sfumato.check import CHECKS, check_mechanism
 from sfumato.check.instruments.setting import Setting
-from sfumato.errors import ContractError, PlanError, SchemaError
+from sfumato.errors import ContractError, SchemaError
 from sfumato.extending import register
 from sfumato.fitting import fit_with
+from sfumato.mechanism import registered, registered_names
 from sfumato.mechanisms import ThreeATable, ThreeATables
 from sfumato.private.intake import histories
 from sfumato.private.intake.sensitive import Sensitive
@@ -83,8 +84,14 @@ def test_too_little_noise_is_caught() -> None:
 
 def test_a_mechanism_for_one_table_is_refused() -> None:
     nobody = {"patients": {}, "visits": {}, "bills": {}}
-    with pytest.raises(PlanError, match="3a-table releases one table, and the schema has several"):
+    with pytest.raises(SchemaError, match="3a-table releases one table, and the schema has several"):
         fit_with(Primitives(NoiseSource(research_seed=1)), ThreeATable(), Sensitive(nobody, schema=HOSPITAL), BUDGET)
     alone = Schema(columns=(Column(name="x", kind="boolean"),), unit=PrivacyUnit())
     with pytest.raises(SchemaError, match="is for persons with tables of events"):
         SMALL.steps(alone, BUDGET)
+
+
+@pytest.mark.parametrize("name", [name for name in registered_names() if name != "3a-tables"])
+def test_no_other_mechanism_plans_several_tables(name: str) -> None:
+    with pytest.raises(SchemaError, match=f"{name} releases one table, and the schema has several"):
+        registered(name)().steps(HOSPITAL, BUDGET)

@@ -8,16 +8,18 @@ from small_histories import SETTINGS
 
 from schemas import HOSPITAL
 from sfumato.mechanisms.common.arrays import Floats, Integers
-from sfumato.mechanisms.histories.draw import completed, with_time
+from sfumato.mechanisms.histories.draw import completed
 from sfumato.mechanisms.histories.facts import EventFacts
 from sfumato.mechanisms.histories.kinds import (
     Wanted,
     context_sizes,
+    differing,
     draw_kinds,
     fitted_to_counts,
     kind_counts,
     unfitted,
 )
+from sfumato.mechanisms.histories.moments import exchanged, with_time
 from sfumato.mechanisms.histories.shrinking import distributions, shrunk
 from sfumato.public.plan.doors import Measured
 from sfumato.public.schema.column import Column
@@ -133,5 +135,55 @@ def test_a_person_seldom_has_a_sort_of_which_it_is_to_have_none() -> None:
     of_each[:, 0] = numbers
     wanted = Wanted(numbers, of_each, nothing, nothing, np.zeros((N, MOST - 1), dtype=bool))
     kinds = replace(unfitted(FACTS, None), usual=np.array([0.8, 0.2, 0.0])[: FACTS.n_kinds])
-    drawn = draw_kinds(FACTS, kinds, wanted, rng)[:, :2]
-    assert 0.1 < float((drawn == 1).any(axis=1).mean()) < 0.18
+    once = replace(FACTS, settings=replace(FACTS.settings, kind_candidates=1))
+    other = {
+        own: float((draw_kinds(once, replace(kinds, own=own), wanted, rng)[:, :2] == 1).any(axis=1).mean())
+        for own in (0.0, 1.0)
+    }
+    assert 0.01 < other[1.0] < 0.06
+    assert 0.3 < other[0.0] < 0.4  # where persons do not differ, nearly what chance gives of two
+
+
+def own_sorts(share: float, rng: np.random.Generator) -> tuple[Integers, Integers]:
+    """Of some persons all events are mostly of one sort, of the others each by chance."""
+    number, taste = np.full(N, MOST), rng.random(N)
+    chance = np.where(rng.random(N) < share, 0.15 + 0.7 * (taste < 0.5), 0.5)
+    return (rng.random((N, MOST)) < chance[:, None]).astype(np.int64), number
+
+
+def test_it_is_seen_whether_persons_differ_in_their_sorts() -> None:
+    rng = np.random.default_rng(0)
+    alike, own = (differing(FACTS, Measured(clipped(*own_sorts(share, rng)), 1e-6)) for share in (0.0, 1.0))
+    assert alike == 0
+    assert own == 1
+    stays = (rng.random((N, MOST)) < 0.2).cumsum(axis=1) % 2  # a chain that stays is nobody's own
+    assert differing(FACTS, Measured(clipped(stays, np.full(N, MOST)), 1e-6)) == 0
+
+
+def test_whose_sorts_are_its_own_mostly_has_those_that_it_is_to_have() -> None:
+    rng = np.random.default_rng(0)
+    kinds, number = own_sorts(1.0, rng)
+    of_each = np.stack([(kinds == sort).sum(axis=1) for sort in range(FACTS.n_kinds)], axis=1).astype(np.float64)
+    nowhere = np.full(N, FACTS.n_kinds)
+    wanted = Wanted(number, of_each, nowhere, nowhere, np.zeros((N, MOST - 1), dtype=bool))
+    wrong = {}
+    for own in (0.0, 1.0):
+        drawn = draw_kinds(FACTS, replace(unfitted(FACTS, None), own=own), wanted, rng)
+        has = np.stack([(drawn == sort).any(axis=1) for sort in range(FACTS.n_kinds)], axis=1)
+        wrong[own] = (has != (of_each > 0)).mean()
+    assert wrong[1.0] < wrong[0.0] / 5
+
+
+def test_gaps_that_are_exchanged_are_the_same_and_fit_better() -> None:
+    rng = np.random.default_rng(0)
+    number, classes = rng.integers(1, 10, 2000), rng.integers(0, 3, 2000)
+    there = np.arange(12) < number[:, None]
+    gaps = np.where(there, rng.exponential(30.0, (2000, 12)), 0.0)
+    span = np.where(there, rng.exponential(30.0, (2000, 12)), 0.0).sum(axis=1)
+    fitting = exchanged(gaps, span, classes, number, 1.0, rng, rounds=100)
+    assert not fitting[~there].any()
+    for one in range(3):  # nothing leaves its class, and nobody has more than before
+        mine = classes == one
+        assert np.sort(fitting[mine][there[mine]]) == pytest.approx(np.sort(gaps[mine][there[mine]]))
+    before, after = (np.abs(np.log((some.sum(axis=1) + 1) / (span + 1))).mean() for some in (gaps, fitting))
+    assert after < before / 3

@@ -77,3 +77,28 @@ def test_many_columns_take_few_sentences() -> None:
 def test_a_model_without_notes_leaves_none(tmp_path: Path) -> None:
     fitted = sf.fit("independent-histograms", towns(1_000, 40), BUDGET)
     assert sf.release(fitted, to=tmp_path / "release").certificate.notes == ()
+
+
+def follows(n_codes: int, given: tuple[tuple[str, ...], ...] = ()) -> tuple[str, ...]:
+    """The notes of a table in which a code gives a group."""
+    rng, names = np.random.default_rng(0), tuple(f"c{i}" for i in range(n_codes))
+    code = rng.integers(0, n_codes, 2_000)
+    columns = (
+        sf.Column(name="code", kind="categorical", categories=names),
+        sf.Column(
+            name="group", kind="categorical", categories=tuple("abcd"), depends_on=("code",), depends_on_map=given
+        ),
+    )
+    frame = pd.DataFrame({"code": [names[c] for c in code], "group": [tuple("abcd")[c % 4] for c in code]})
+    data = sf.Sensitive.read(frame, sf.Schema(columns=columns, rows=2_000))
+    return sf.fit(TINY_TABLE, data, BUDGET, seed=0, source=NoiseSource(research_seed=0)).model.notes
+
+
+def test_a_function_that_noise_hides_is_named_with_how_many_rows_obey() -> None:
+    (note,) = [note for note in follows(400) if "depends_on_map" in note]
+    assert note.startswith("What follows in 'group' was measured, and by the noise is right in about")
+    assert 25 <= int(note.split("about ")[1].split("%")[0]) <= 75
+    assert not any("depends_on_map" in note for note in follows(8))
+    assert not any(
+        "depends_on_map" in note for note in follows(400, tuple((f"c{i}", "abcd"[i % 4]) for i in range(400)))
+    )

@@ -39,6 +39,15 @@ MANY = Column(name="code", kind="categorical", categories=tuple(f"k{i}" for i in
 FLAGS = tuple(Column(name=name, kind="boolean") for name in "abcdefgh")
 LEVEL = Column(name="level", kind="ordinal", categories=("low", "some", "high"), missing=True)
 YEARS = Column(name="years", kind="integer", bounds=(0, 20), depends_on=("level",))
+#: Of a function that the schema gives, the reasons alone are counted.
+OF_AGE = Column(
+    name="decade",
+    kind="integer",
+    bounds=(0, 100),
+    depends_on=(AGE.name,),
+    depends_on_map=tuple((str(age), str(age // 10)) for age in range(int(AGE.low), int(AGE.high) + 1))
+    + ((("", "0"),) if AGE.missing else ()),
+)
 CASES = {
     "small": (TABLE, BUDGET),
     "rare": (replace(TABLE, rows=20_000), BUDGET),
@@ -54,6 +63,10 @@ CASES = {
     "a group of columns": (Schema(columns=(AGE, *FLAGS), target="h", rows=20_000), MUCH),
     "groups to choose from": (Schema(columns=(*FLAGS, TABLE.columns[-1]), target=TABLE.target, rows=2_000), BUDGET),
     "rules": (Schema(columns=(AGE, LEVEL, YEARS, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
+    "a rule that is given": (
+        Schema(columns=(AGE, OF_AGE, TABLE.columns[-1]), target=TABLE.target, rows=20_000),
+        BUDGET,
+    ),
     "scarce classes": (
         Schema(columns=(AGE, *FLAGS[:3], replace(CLASSES, missing=False)), target="y", rows=20_000),
         MUCH,
@@ -104,7 +117,7 @@ def test_the_cases_reach_every_stage() -> None:
     assert "whole" in reached["all columns whole"]
     assert "whole" in reached["a group of columns"]
     assert {"group", "whole"} <= reached["groups to choose from"]
-    assert "rules" in reached["rules"]
+    assert "rules" in reached["rules"] & reached["a rule that is given"]
     assert {"teacher", "residuals"} <= reached["number"] & reached["a number of persons"]
     assert reached["replace one"] == {"coarse", "fine", "classes"}
     assert reached["small"] == {"coarse", "fine", "classes"}

@@ -21,7 +21,7 @@ class Names(NamedTuple):
     """The columns of one table of events in the table of persons; those of moments and sorts are there if these are."""
 
     number: str
-    of_slots: tuple[str, ...]
+    of_slots: tuple[str, ...]  # those that are counted
     means: tuple[tuple[str, ...], ...]  # by column of values, then by slot
     first: str
     last: str
@@ -36,7 +36,7 @@ def names_of(facts: EventFacts) -> Names:
     name, slots = facts.table.name, range(facts.n_slots)
     return Names(
         f"{name}: number",
-        tuple(f"{name}: number {at}" for at in slots) if facts.n_slots > 1 else (),
+        tuple(f"{name}: number {at}" for at in facts.counted_slots),
         tuple(tuple(f"{name}: mean {column.name} {at}" for at in slots) for column in facts.numbers),
         first=f"{name}: first",
         last=f"{name}: last",
@@ -102,8 +102,7 @@ class Aggregates:
         rows, end = np.arange(len(some)), np.maximum(events.number - 1, 0)
         columns = [events.number.astype(np.float64)]
         of_slots = [((events.slots == at) & events.filled) for at in range(facts.n_slots)]
-        if facts.n_slots > 1:
-            columns += [there.sum(axis=1).astype(np.float64) for there in of_slots]
+        columns += [of_slots[at].sum(axis=1).astype(np.float64) for at in facts.counted_slots]
         for at in range(len(facts.numbers)):
             ranks = self.normal_ranks(batch, at)
             columns += [mean_of(ranks, there & ~np.isnan(ranks)) for there in of_slots]

@@ -1,15 +1,17 @@
 """Histories given persons: as many events as each has, at moments that fit, of sorts and values that go on from each other."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.simplex import draw_each
-from sfumato.mechanisms.histories.aggregates import Names, names_of
+from sfumato.mechanisms.histories.aggregates import names_of
 from sfumato.mechanisms.histories.event_tables import EventTables, Path
-from sfumato.mechanisms.histories.facts import Clock
 from sfumato.mechanisms.histories.kinds import Wanted, draw_kinds, of_each_kind
+from sfumato.mechanisms.histories.moments import draw_moments
+from sfumato.mechanisms.histories.ranks import evenly
 
 Drawn = dict[str, Values]
 
@@ -36,12 +38,12 @@ def draw_histories(tables: EventTables, persons: Drawn, number: Integers, rng: n
     columns: Drawn = {}
     tied = np.zeros((len(number), most - 1), dtype=bool)
     if tables.gaps is not None and facts.clock is not None:
-        moments, tied = _moments(tables.gaps, facts.clock, names_of(facts), persons, number, most, rng)
+        moments, tied = draw_moments(tables.gaps, facts.clock, names_of(facts), persons, number, most, rng)
         columns[facts.clock.order.name] = moments
     kinds = np.zeros(filled.shape, dtype=np.int64)
     if table.kind_column is not None:
         if facts.n_kinds > 1:
-            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied), rng)
+            kinds = draw_kinds(facts, tables.kinds, wanted_kinds(tables, persons, number, tied, rng), rng)
         columns[table.kind_column.name] = kinds
     slots = kinds if facts.n_slots == facts.n_kinds else np.zeros_like(kinds)
     for at, column in enumerate(facts.numbers):
@@ -51,77 +53,35 @@ def draw_histories(tables: EventTables, persons: Drawn, number: Integers, rng: n
     return Histories(number, {column.name: columns[column.name] for column in table.columns})
 
 
-def _moments(
-    by_class: Floats,
-    clock: Clock,
-    names: Names,
-    persons: Drawn,
-    number: Integers,
-    most: int,
-    rng: np.random.Generator,
-) -> tuple[Floats, Flags]:
-    """Several lists of gaps for every person, of which that is kept which comes nearest to the person's span of time."""
-    order, cells = clock.order, clock.gap
-    of_table = [persons[name].astype(np.float64) for name in (names.first, names.last, names.gap)]
-    first, last, gap = with_time(np.column_stack(of_table), number, rng, centre=order.centre).T
-    cell = np.clip(gap, 0, cells.inner - 1).astype(np.int64)
-    usual = cells.middles()[cell]
-    classes = clock.class_of(usual)
-    span = np.where(last > first, last - first, usual * np.maximum(number - 1, 0))
-    there = np.arange(1, most) < number[:, None]
-    best, kept = np.full(len(number), np.inf), np.zeros((len(number), most - 1))
-    low, high = cells.ends()
-    unit = (order.high - order.low) / 1e3
-    for _ in range(clock.settings.candidates):
-        at = draw_each(by_class, np.repeat(classes, most - 1), rng.random(len(number) * (most - 1)))
-        at = at.reshape(len(number), most - 1)
-        between = np.where(there, low[at] + rng.random(at.shape) * (high[at] - low[at]), 0.0)
-        if order.kind == "integer":
-            between = np.where(at == 0, 0.0, np.maximum(np.round(between), 1.0)) * there
-        off = np.abs(np.log((between.sum(axis=1) + unit) / (span + unit)))
-        nearer = off < best
-        best, kept = np.where(nearer, off, best), np.where(nearer[:, None], between, kept)
-    whole = order.high - order.low
-    total = kept.sum(axis=1)
-    kept = kept * np.minimum(1.0, whole / np.maximum(total, 1e-9))[:, None]
-    total = np.minimum(total, whole)
-    # What the span is off by is divided between both ends.
-    start = np.where(number > 1, (first + np.maximum(last, first) - total) / 2, first)
-    start = np.clip(start, order.low, order.high - total)
-    if order.kind == "integer":
-        start = np.round(start)
-    moments = start[:, None] + np.concatenate([np.zeros((len(number), 1)), np.cumsum(kept, axis=1)], axis=1)
-    return np.clip(moments, order.low, order.high), there & (kept == 0)
+def counts_in_order(counts: Floats, others: Sequence[Floats], weight: float) -> Floats:
+    """Noisy numbers of events as an order of persons: whoever has what only persons with events have comes after those without.
 
-
-def with_time(known: Floats, number: Integers, rng: np.random.Generator, *, centre: float) -> Floats:
-    """First and last moment and mean gap of every person: where one of them is missing, all are another's with alike many events.
-
-    A person whom the table gives no events, or one, may have more by the noisy number of events. All at one moment in the middle,
-    or with no time in between, such persons would be a sort of their own.
+    Both say whether there are any, and noise makes them disagree.
     """
-    out = np.nan_to_num(known, nan=0.0)
-    out[:, :2] = np.where(np.isnan(known[:, :2]), centre, known[:, :2])
-    for needed, some in ((known, number > 1), (known[:, :2], number == 1)):
-        whole = ~np.isnan(needed).any(axis=1)
-        donors, asking = np.flatnonzero(some & whole), np.flatnonzero(some & ~whole)
-        if not len(donors):
-            continue
-        donors = rng.permutation(donors)
-        donors = donors[np.argsort(number[donors], kind="stable")]
-        alike = [np.searchsorted(number[donors], number[asking], side=side) for side in ("left", "right")]
-        place = (alike[0] + rng.random(len(asking)) * (alike[1] - alike[0])).astype(np.int64)
-        out[asking, : needed.shape[1]] = known[donors[np.minimum(place, len(donors) - 1)], : needed.shape[1]]
-    return out
+    known = [~np.isnan(other) for other in others]
+    return np.asarray(np.nan_to_num(counts) + (weight * np.mean(known, axis=0) if known else 0.0))
 
 
-def wanted_kinds(tables: EventTables, persons: Drawn, number: Integers, tied: Flags) -> Wanted:
+def fitting_counts(counts: Floats, others: Sequence[Floats], weight: float, rng: np.random.Generator) -> Floats:
+    """The same numbers, each as often, given to persons in that order."""
+    whole = np.nan_to_num(counts).astype(np.int64)
+    return evenly(counts_in_order(counts, others, weight), np.bincount(whole).astype(np.float64), rng).astype(
+        np.float64
+    )
+
+
+def wanted_kinds(
+    tables: EventTables, persons: Drawn, number: Integers, tied: Flags, rng: np.random.Generator
+) -> Wanted:
     """What persons are to have of each sort, where that is known."""
     facts, names = tables.facts, names_of(tables.facts)
     first, last = (persons[name].astype(np.int64) for name in (names.first_kind, names.last_kind))
     of_each = None
     if names.of_slots:
-        counts = np.stack([persons[name].astype(np.float64) for name in names.of_slots], axis=1)
+        counts = np.zeros((len(number), facts.n_slots))
+        for at, name in zip(facts.counted_slots, names.of_slots, strict=True):
+            of_values = [persons[means[at]].astype(np.float64) for means in names.means]
+            counts[:, at] = fitting_counts(persons[name].astype(np.float64), of_values, facts.settings.known, rng)
         of_each = of_each_kind(facts, tables.kinds, counts, number, last)
     return Wanted(number, of_each, first, last, tied)
 

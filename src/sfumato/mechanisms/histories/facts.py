@@ -49,6 +49,19 @@ class EventFacts:
         """Sorts with a history of values of their own."""
         return self.n_kinds if self.n_kinds <= self.settings.most_slots else 1
 
+    @property
+    def ends(self) -> Flags:
+        """Which sorts are the last of a person."""
+        column = self.table.kind_column
+        names = () if column is None else column.categories
+        return np.array([name in self.table.last for name in names] + [False] * (self.n_kinds - len(names)))
+
+    @property
+    def counted_slots(self) -> Integers:
+        """Slots whose numbers say something: a person has one event of a sort that ends, and the last sort says whether."""
+        going_on = np.flatnonzero(~self.ends) if self.n_slots > 1 else np.zeros(0, dtype=np.int64)
+        return going_on if len(going_on) > 1 else going_on[:0]
+
     @cached_property
     def numbers(self) -> tuple[Column, ...]:
         """Columns of values that are numbers, but for the order."""

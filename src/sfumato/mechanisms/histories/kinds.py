@@ -22,6 +22,7 @@ class Kinds:
     noisy: Measured | None  # the counts that were measured; none where nothing is asked
     usual: Floats  # how often each sort comes
     weights: tuple[Floats, ...] = ()
+    own: float = 1.0  # how far persons differ in their sorts, from 0 (chance alone) to 1
 
 
 @dataclass(frozen=True)
@@ -73,14 +74,35 @@ def unfitted(facts: EventFacts, noisy: Measured | None) -> Kinds:
 
 
 def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> Integers:
+    """Several lists of sorts for every person, where sorts are its own; that is kept which has most of those that it is to have."""
+    first = _drawn_once(facts, kinds, wanted, rng)
+    if wanted.of_each is None:
+        return first
+    best, least = first, _wrong(first, wanted, wanted.of_each)
+    for _ in range(round(kinds.own * (facts.settings.kind_candidates - 1))):
+        other = _drawn_once(facts, kinds, wanted, rng)
+        wrong = _wrong(other, wanted, wanted.of_each)
+        best = np.where((wrong < least)[:, None], other, best)
+        least = np.minimum(wrong, least)
+    return best
+
+
+def _wrong(drawn: Integers, wanted: Wanted, of_each: Floats) -> Integers:
+    """Of how many sorts a person has some and was to have none, or the other way round."""
+    there = np.arange(drawn.shape[1]) < wanted.number[:, None]
+    has = np.stack([((drawn == sort) & there).any(axis=1) for sort in range(of_each.shape[1])], axis=1)
+    return np.asarray((has != (of_each > 0)).sum(axis=1))
+
+
+def _drawn_once(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.Generator) -> Integers:
     """Sorts one after another: as they follow each other, and about as often as the person has them."""
     number, n, most = wanted.number, facts.n_kinds, facts.table.max_rows
-    rows, classes, ends = np.arange(len(number)), classes_of(number), ends_of(facts)
+    rows, classes, ends = np.arange(len(number)), classes_of(number), facts.ends
     is_end = np.append(ends, False)[np.clip(wanted.last, 0, n)] & (number > 0)
-    free = facts.settings.kind_freedom * np.where(ends, 0.0, kinds.usual)
+    free = _between(facts.settings.kind_freedom, kinds.own) * np.where(ends, 0.0, kinds.usual)
     left = None if wanted.of_each is None else wanted.of_each.copy()
     if left is not None:  # that a person has none of a sort says more of it than how many it has
-        free = free * np.where(left > 0, 1.0, facts.settings.kind_unwanted)
+        free = free * np.where(left > 0, 1.0, _between(facts.settings.kind_unwanted, kinds.own))
     out = np.zeros((len(number), most), dtype=np.int64)
     for place in range(most):
         weights = share = np.broadcast_to(free, (len(number), n)) if left is None else left + free
@@ -101,19 +123,17 @@ def draw_kinds(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.random.G
     return out
 
 
-def ends_of(facts: EventFacts) -> Flags:
-    """Which sorts are the last of a person."""
-    column = facts.table.kind_column
-    names = () if column is None else column.categories
-    return np.array([name in facts.table.last for name in names] + [False] * (facts.n_kinds - len(names)))
+def _between(ends: tuple[float, float], own: float) -> float:
+    """What holds where persons differ in their sorts, what where they do not, or in proportion between them."""
+    return float(ends[0] ** own * ends[1] ** (1 - own))
 
 
 def of_each_kind(facts: EventFacts, kinds: Kinds, counts: Floats, number: Integers, last: Integers) -> Floats:
     """How many events of each sort a person is to have but for one that ends: whole numbers that add up."""
-    ends = ends_of(facts)
+    ends = facts.ends
     usual = np.where(ends, 0.0, kinds.usual)
     number = number - (np.append(ends, False)[np.clip(last, 0, facts.n_kinds)] & (number > 0))
-    wanted = np.nan_to_num(counts) * (usual > 0)
+    wanted = counts * (usual > 0)
     wanted = np.where(wanted.sum(axis=1, keepdims=True) > 0, wanted, usual)
     exact = wanted * (number / np.maximum(wanted.sum(axis=1), 1e-9))[:, None]
     whole = np.floor(exact)
@@ -139,6 +159,7 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
     doubt, sizes = facts.settings.kind_doubt, context_sizes(facts)
     if wanted.of_each is not None:
         kinds = replace(kinds, usual=np.maximum(distributions(wanted.of_each.sum(axis=0)[None])[0], 1e-4))
+    kinds = replace(kinds, own=differing(facts, noisy))
     found = _clipped(facts, draw_kinds(facts, kinds, wanted, rng), wanted)
     targets = _targets(facts, noisy, found)
     kinds = replace(kinds, weights=tuple(np.ones((size, facts.n_kinds)) for size in sizes))
@@ -149,6 +170,23 @@ def fitted_to_counts(facts: EventFacts, kinds: Kinds, wanted: Wanted, rng: np.ra
         weights = tuple(table * ratio if i == at else table for i, table in enumerate(kinds.weights))
         kinds = replace(kinds, weights=weights)
     return kinds
+
+
+def differing(facts: EventFacts, noisy: Measured) -> float:
+    """How far persons differ in their sorts, by noisy counts: with whoever has sorts of their own, the sort before the last comes back.
+
+    Told by how much more often it comes back than the sort between them says. Where there is no table of the sorts before the
+    last, persons are taken to differ.
+    """
+    if len(context_sizes(facts)) < 2:
+        return 1.0
+    n = facts.n_kinds
+    counts = _by_table(facts, noisy.values)[1].reshape(n + 1, n, 2, n).sum(axis=2)[:n]
+    usual = distributions(counts.sum(axis=0))
+    same = np.arange(n)
+    back = counts[same, :, same] - counts.sum(axis=2) * usual[:, same].T
+    low, high = facts.settings.kind_differing
+    return float(np.clip((back.sum() / max(float(counts.sum()), 1.0) - low) / (high - low), 0.0, 1.0))
 
 
 def _targets(facts: EventFacts, noisy: Measured, found: list[Floats]) -> list[Floats]:

@@ -6,9 +6,9 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from sfumato.mechanisms.common.arrays import Values
-from sfumato.mechanisms.histories.aggregates import names_of
-from sfumato.mechanisms.histories.draw import Drawn, Histories, draw_histories, wanted_kinds
+from sfumato.mechanisms.common.arrays import Floats, Values
+from sfumato.mechanisms.histories.aggregates import PREPARED, Aggregates, names_of, persons_batch
+from sfumato.mechanisms.histories.draw import Drawn, Histories, counts_in_order, draw_histories, wanted_kinds
 from sfumato.mechanisms.histories.event_tables import EventTables
 from sfumato.mechanisms.histories.facts import ties
 from sfumato.mechanisms.histories.kinds import fitted_to_counts
@@ -16,8 +16,8 @@ from sfumato.mechanisms.histories.measure import FittedHistories
 from sfumato.mechanisms.histories.plan import HistoryPlan
 from sfumato.mechanisms.histories.ranks import evenly
 from sfumato.mechanisms.histories.released import numbers_below, released_tables
-from sfumato.mechanisms.histories.unclipping import unclipped
-from sfumato.mechanisms.table.model import TableModel
+from sfumato.mechanisms.histories.unclipping import batch_of, unclipped
+from sfumato.mechanisms.table.model import TableModel, labels_of_rows
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.schema.schema import Column, Schema
 
@@ -60,6 +60,8 @@ class HistoryModel(CountedRows):
         check_row_count(n_rows)
         persons, histories = self.drawn(n_rows, seed=seed)
         own = persons[[column.name for column in self.schema.columns]]
+        if self.plan.settings.labels_last:
+            own = self._labelled(own, histories, np.random.default_rng((seed, 1)))
         key = pd.Series(np.arange(1, n_rows + 1), name=str(self.schema.unit.person))
         return Synthetic(table=pd.concat([key, own], axis=1), tables=released_tables(self.schema, histories))
 
@@ -72,7 +74,7 @@ class HistoryModel(CountedRows):
         at_once, found, by_name = self.plan.settings.persons_at_once, [], dict[str, list[Histories]]()
         for table_of, fitted, counts in zip(self.schema.tables, self.events, self.fitted.counts, strict=True):
             if table_of.parent is None:
-                number = evenly(known[names_of(fitted.facts).number].astype(np.float64), counts, rng)
+                number = evenly(order_of_numbers(fitted, known), counts, rng)
             else:  # as many as the events that they hang on have together
                 number = np.concatenate(
                     [numbers_below(part, table_of).sum(axis=1) for part in by_name[table_of.parent]]
@@ -86,6 +88,21 @@ class HistoryModel(CountedRows):
             by_name[table_of.name] = parts
         return table, found
 
+    def _labelled(self, own: pd.DataFrame, histories: list[list[Histories]], rng: np.random.Generator) -> pd.DataFrame:
+        """Persons with classes by what their histories became: these are not in all what was known of them before."""
+        target = self.schema.target_column
+        if target is None:
+            return own
+        maps = [Aggregates(tables.facts, tables.levels) for tables in self.fitted.events]
+        found = [
+            np.concatenate([one(batch_of(one.facts, part)) for part in parts])
+            for one, parts in zip(maps, histories, strict=True)
+        ]
+        columns = {column.name: column.encode(own[column.name]) for column in self.schema.columns}
+        batch = persons_batch({**columns, PREPARED: np.concatenate(found, axis=1)}, self.plan.extra)
+        labels = labels_of_rows(self.persons, batch, rng)
+        return own if labels is None else own.assign(**{target.name: target.decode(labels).set_axis(own.index)})
+
     def _known(self, table: pd.DataFrame) -> Drawn:
         return {column.name: encoded(table[column.name], column) for column in self.plan.extra}
 
@@ -98,10 +115,19 @@ class HistoryModel(CountedRows):
             if facts.n_kinds > 1:
                 order = facts.table.order
                 tied = ties(None if order is None else seen.columns[order].astype(np.float64), seen.filled)
-                wanted = wanted_kinds(tables, known, seen.number, tied)
+                wanted = wanted_kinds(tables, known, seen.number, tied, rng)
                 tables = replace(tables, kinds=fitted_to_counts(facts, tables.kinds, wanted, rng))
             found.append(unclipped(tables, seen))
         return replace(self, events=tuple(found))
+
+
+def order_of_numbers(tables: EventTables, persons: Drawn) -> Floats:
+    """By how many events persons are to have."""
+    names = names_of(tables.facts)
+    others = (
+        [] if tables.facts.clock is None else [persons[name].astype(np.float64) for name in (names.first, names.last)]
+    )
+    return counts_in_order(persons[names.number].astype(np.float64), others, tables.facts.settings.known)
 
 
 def encoded(values: "pd.Series[Any]", column: Column) -> Values:

@@ -21,10 +21,12 @@ class HistoryShares:
 
     counts: float = 0.08  #: how many events persons have (one release each of .06 and .08, hospital of another seed)
     levels: float = 0.12  #: which values events have, by sort (prototype: .10 to .14)
-    kinds: float = 0.09  #: which sort follows which (prototype: .07; what falls short takes it from what does not)
-    gaps: float = 0.09  #: how long after each other (prototype: .11)
-    changes: float = 0.06  #: how far values go from one event to the next (prototype)
-    spreads: float = 0.04  #: how far a person's values vary about their mean (prototype)
+    kinds: float = 0.17  #: which sort follows which (prototype: .07; .09 and .18 on draws that are not reported)
+    gaps: float = 0.06  #: how long after each other (prototype: .11; .09 and .05 on those draws)
+    changes: float = 0.03  #: how far values go from one event to the next (prototype: .06; .06 and .03 on those draws)
+    spreads: float = (
+        0.02  #: how far a person's values vary about their mean (prototype: .04; .04 and .02 on those draws)
+    )
 
 
 @dataclass(frozen=True)
@@ -45,17 +47,26 @@ class HistorySettings:
     most_ranks: float = 3.0  #: normal ranks are cut here (judgement)
     most_slots: int = 8  #: with more sorts of events than this, all share one history of values (judgement)
     most_pairs: int = 4096  #: of so many cells at most it is asked which sort follows which (judgement)
-    #: so many events of usual sorts are added to those a person is to have: these are noisy (.3 1 3, one noise: hospital, liver)
-    kind_freedom: float = 3.0
-    #: so much of that of sorts of which a person is to have none (less: the target gains what the next sort loses; .1 1, judgement)
-    kind_unwanted: float = 0.5
+    #: events of usual sorts that are added to those a person is to have: where persons differ in their sorts, where not (300 30 alike)
+    kind_freedom: tuple[float, float] = (3.0, 300.0)
+    #: so much of that of sorts of which a person is to have none
+    kind_unwanted: tuple[float, float] = (0.1, 1.0)
+    #: parts of all events by which the sort before the last comes back too often: persons do not differ, persons differ (judgement)
+    kind_differing: tuple[float, float] = (0.015, 0.04)
+    kind_candidates: int = 4  #: lists of sorts that are drawn for a person where sorts are its own (judgement)
     kind_rounds: int = 8  #: in which weights of sorts are fitted to their counts (judgement)
     kind_doubt: float = 10.0  #: so many events are added to either count of a cell there (judgement)
     spread_bound: float = 1.5  #: the norm of a person's numbers about spread (judgement)
     kept: float = (
         2.0  #: differences between halves of a histogram below so many standard deviations are noise (judgement)
     )
-    candidates: int = 8  #: histories that are drawn for a person, of which the one that fits is kept (prototype)
+    candidates: int = 8  #: lists of gaps that are drawn for a person, of which the one that fits is kept (prototype)
+    #: rounds in which persons exchange a gap where both then come nearer to their spans of time (judgement)
+    exchanges: int = 100
+    #: so many more events is whoever taken to have of whom the table tells what only events tell (0 2, paired noise: liver)
+    known: float = 2.0
+    #: classes of persons are drawn by what their histories became, not before (paired noise: six hospitals, four of liver)
+    labels_last: bool = True
     persons_at_once: int = 20_000  #: whose histories are drawn together (room)
     persons_seen: int = (
         20_000  #: synthetic ones on whom it is seen what the clip does, at most those drawn at once (time)

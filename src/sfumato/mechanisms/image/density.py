@@ -33,6 +33,7 @@ class ImageDensity:
     """Settings as of `ThreeAImage`; `first_moments` is what class means get, where products of coefficients get 1.
 
     Coefficients are of waves across channels, or of each channel by itself; `texture` says how strong all other waves are.
+    `one_shape`: all classes have the same covariance about their means, which is measured once.
     """
 
     coefficients: int
@@ -41,6 +42,7 @@ class ImageDensity:
     rounds: int = 1
     by_channel: bool = False
     texture: bool = False
+    one_shape: bool = False
 
     def width(self, schema: Schema) -> int:
         """How many coefficients describe an image, over all channels."""
@@ -59,7 +61,7 @@ class ImageDensity:
         """Sums over everyone: lengths to clip by, means coarse to fine, and products of what these leave."""
         k, classes, means = self.width(schema), n_classes(schema), self.first_moments
         lengths = (clusters.length_block(),)
-        products = Outer(name="products", shape=(k, k), l2_bound=1.0, groups=classes)
+        products = Outer(name="products", shape=(k, k), l2_bound=1.0, groups=self._shapes(classes))
         steps = [
             Step(name="lengths", blocks=lengths, share=_LENGTHS * means),
             Step(name="mean", blocks=clusters.counts_and_sums(1, k), share=_MEAN * means),
@@ -121,13 +123,17 @@ class ImageDensity:
             )
             reach = _length(view, "lengths about clusters", image)
 
+        shapes = self._shapes(classes)
+
         def twice(batch: Batch) -> dict[str, NDArray[Any]]:
             scaled_vector = batch[VECTOR] / reach
-            group = [labels(batch)[:, None]] if classes > 1 else []
+            group = [labels(batch)[:, None]] if shapes > 1 else []
             return {"products": np.concatenate([scaled_vector, scaled_vector, *group], axis=1)}
 
         products = view.noisy_sum("products", twice)["products"]
-        moments = products.values.reshape(classes, k, k)
+        moments = products.values.reshape(shapes, k, k)
+        rows = counts if shapes == classes else counts.sum(keepdims=True)
+        loadings = reach * class_covariances(moments, rows, stddev=products.stddev)
         texture = self._texture(view, schema, counts) if self.has_texture(schema) else {}
         return texture | {
             "class_counts": counts,
@@ -135,8 +141,12 @@ class ImageDensity:
             "means": mean + class_offsets,
             "centres": centres,
             "weights": weights,
-            "loadings": (reach * class_covariances(moments, counts, stddev=products.stddev)).astype(np.float32),
+            "loadings": np.broadcast_to(loadings, (classes, k, k)).astype(np.float32),
         }
+
+    def _shapes(self, classes: int) -> int:
+        """How many covariances there are."""
+        return 1 if self.one_shape else classes
 
     def _coefficients(self, batch: Batch, schema: Schema) -> Floats:
         image, k = schema.images[0], self.width(schema)

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from sfumato.learn.augment import PALE
+from sfumato.learn.augment import PHOTOGRAPHS, STROKES, Variety
 from sfumato.learn.oriented import SIDE
 from sfumato.mechanisms.common.arrays import Integers, Singles
 from sfumato.mechanisms.common.counted_classes import class_rates
@@ -17,7 +17,6 @@ from sfumato.public.schema.schema import Schema
 Density = Mapping[str, NDArray[Any]]
 #: Images drawn at once: so few that memory holds little besides what is kept of them.
 _ROWS_AT_ONCE, _NUMBERS_AT_ONCE = 2048, 1 << 22
-_TEXTURED = 1.5  # the most contrast for images that have a texture, and so are not pale
 
 
 def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
@@ -26,9 +25,9 @@ def pieces(n_rows: int, schema: Schema) -> Iterator[int]:
     yield from (min(at_once, n_rows - start) for start in range(0, max(n_rows, 1), at_once))
 
 
-def most_contrast(density: Density) -> float:
-    """By how much images of this density may be stretched."""
-    return _TEXTURED if "texture" in density else PALE
+def variety_of(density: Density) -> Variety:
+    """How images of this density are varied."""
+    return PHOTOGRAPHS if "texture" in density else STROKES
 
 
 def draw_images(

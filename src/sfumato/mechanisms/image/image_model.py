@@ -14,7 +14,7 @@ from sfumato.mechanisms.common.classed_rows import class_names
 from sfumato.mechanisms.common.counted_classes import class_rates
 from sfumato.mechanisms.common.pictures import in_bounds, unit_box
 from sfumato.mechanisms.image.class_rates import rows_with_rates
-from sfumato.mechanisms.image.drawing import draw_images, most_contrast, pieces
+from sfumato.mechanisms.image.drawing import draw_images, pieces, variety_of
 from sfumato.mechanisms.image.synthetic_inputs import teacher_inputs
 from sfumato.mechanisms.image.warm_start import softmax
 from sfumato.model import CountedRows, Synthetic, check_row_count
@@ -97,13 +97,12 @@ class ImageModel(CountedRows):
     def _plain(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         images, label = draw_images(self.parts, self.schema, n_rows, rng=rng)
         soft = one_hot(label, size=len(self.parts["means"])).astype(np.float32)
-        return _Labelled(
-            in_bounds(with_contrast(images, rng=rng, most=most_contrast(self.parts)), self.schema.images[0]), soft
-        )
+        images = with_contrast(images, rng=rng, most=variety_of(self.parts).contrast)
+        return _Labelled(in_bounds(images, self.schema.images[0]), soft)
 
     def _varied(self, n_rows: int, rng: np.random.Generator) -> _Labelled:
         drawn, _ = draw_images(self.parts, self.schema, n_rows, rng=rng)
-        images = in_bounds(varied(drawn, rng=rng, contrast=most_contrast(self.parts)), self.schema.images[0])
+        images = in_bounds(varied(drawn, rng=rng, variety=variety_of(self.parts)), self.schema.images[0])
         return _Labelled(images, self._teach(images))
 
     def _looked_at(self, n_rows: int, rng: np.random.Generator) -> _Labelled:

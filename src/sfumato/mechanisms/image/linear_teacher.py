@@ -1,8 +1,9 @@
 """Adapt: a linear teacher on public features of images, trained by noisy gradient sums over all rows.
 
 Before it sees a private row, the teacher practises on images drawn from the noisy density: they say in which directions
-features vary (`whitening_of`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
-what was measured before, so they cost nothing.
+features vary (`whitening.py`) and give the rule from which the noisy steps begin (`warm_start.py`). Both are functions of
+what was measured before, so they cost nothing. The rule of photographs begins with nothing: of what makes a class of them their
+density knows little, and says it surely.
 """
 
 import math
@@ -14,26 +15,25 @@ import numpy as np
 from numpy.typing import NDArray
 
 from sfumato.learn.augment import with_contrast
-from sfumato.learn.oriented import n_features, oriented_features
+from sfumato.learn.oriented import mirrored_places, n_features, oriented_features
 from sfumato.mechanisms.common.arrays import Floats, Singles
 from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.pictures import n_channels, n_classes, unit_box
 from sfumato.mechanisms.common.prepared import INPUTS
-from sfumato.mechanisms.common.shrink import orthonormal
-from sfumato.mechanisms.image.drawing import Density, draw_images, most_contrast, pieces
+from sfumato.mechanisms.image.drawing import Density, draw_images, pieces, variety_of
 from sfumato.mechanisms.image.synthetic_inputs import of_norm_one
 from sfumato.mechanisms.image.warm_start import fitted_rule, softmax
+from sfumato.mechanisms.image.whitening import whitening_of, whitening_of_photographs
 from sfumato.public.machine.exact_arithmetic import grid_products, on_grid, rounded_matrix
 from sfumato.public.plan.block import Outer
 from sfumato.public.plan.doors import Doors, PerRecord
 from sfumato.public.plan.step import Step
 from sfumato.public.schema.schema import Batch, Schema
 
-_PASSES = 2  # products with the covariance: each brings the range closer to the leading directions
-_RIDGE = 0.003  # of the largest variance: directions with less than this are not blown up to it
 _MOMENTUM = 0.8
-#: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows.
-_WAY, _LONGEST_WAY = 0.7, 24_000.0
+#: The steps together are as long as the noise allows, in units of mu n; and no longer than the curvature allows. From nothing, half
+#: as long a way is better.
+_WAY, _WAY_FROM_NOTHING, _LONGEST_WAY = 0.7, 0.35, 24_000.0
 
 #: Told the number of a step and the rule before it.
 Watch = Callable[[int, Floats], None]
@@ -47,10 +47,12 @@ class LinearTeacher:
     clip: float
     width: int
     practice: int
+    photographs: bool = False
 
     def inputs(self, schema: Schema) -> int:
         """How many numbers the teacher sees of an image, its constant among them."""
-        return min(self.width, n_features(n_channels(schema.images[0]))) + 1
+        directions = n_features(n_channels(schema.images[0]))
+        return min(self.width, directions // 2 if self.photographs else directions) + 1
 
     def steps(self, schema: Schema, *, share: float) -> list[Step]:
         """The gradients."""
@@ -68,7 +70,8 @@ class LinearTeacher:
         view.prepare(INPUTS, lambda b: exact_inputs(unit_box(b[image.name], image), mean, rounded))
         n_rows = max(float(np.maximum(density["class_counts"], 0).sum()), 1.0)
         mu = self.clip * math.sqrt(self.n_steps) / view.noise_stddev("teacher", "gradient")
-        rate = min(_LONGEST_WAY, _WAY * mu * n_rows) / self.n_steps
+        way = _WAY_FROM_NOTHING if self.photographs else _WAY
+        rate = min(_LONGEST_WAY, way * mu * n_rows) / self.n_steps
         speed, total = np.zeros_like(rule), np.zeros_like(rule)
         first_averaged = self.n_steps // 2
         for step in range(self.n_steps):
@@ -89,37 +92,20 @@ class LinearTeacher:
         for size in pieces(self.practice, schema):
             images, label = draw_images(density, schema, size, rng=rng, small=True)
             features[start : start + size] = oriented_features(
-                with_contrast(images, rng=rng, most=most_contrast(density))
+                with_contrast(images, rng=rng, most=variety_of(density).contrast)
             )
             labels[start : start + size] = label
             start += size
         mean = features.mean(axis=0, dtype=np.float64).astype(np.float32)
         features -= mean  # in place: they are most of the memory that a release takes
+        if self.photographs:
+            mirror = mirrored_places(n_channels(schema.images[0]))
+            matrix = whitening_of_photographs(features, mirror, width=self.inputs(schema) - 1)
+            return mean, matrix, np.zeros((n_classes(schema), self.inputs(schema)))
         matrix = whitening_of(features, width=self.inputs(schema) - 1)
         directions = features @ matrix.astype(np.float32)
         del features
-        inputs = of_norm_one(directions)
-        return mean, matrix, fitted_rule(inputs, labels, classes=n_classes(schema))
-
-
-def whitening_of(centred: Singles, *, width: int) -> Floats:
-    """The matrix to `width` leading directions of features less their mean, each scaled to about the same variance.
-
-    Gradient steps, and noise that is the same in all directions, suit features whose covariance is about the identity. The
-    directions come from the range of the covariance (Halko, Martinsson and Tropp, "Finding structure with randomness", 2011)
-    and not from its eigenvectors, whose signs and, among nearly equal values, directions are a library's choice: noisy
-    gradients that were asked for in one basis must mean the same on any processor that builds the release again. A basis by
-    Gram and Schmidt is a smooth function of what it is made from, and so is a symmetric root.
-    """
-    n_rows, n_features = centred.shape
-    basis = np.random.default_rng(6).normal(size=(n_features, min(width, n_features)))
-    covariance = (centred.T @ centred).astype(np.float64) / n_rows  # once: every pass over the rows costs half as much
-    for _ in range(_PASSES):
-        basis = orthonormal(covariance @ basis)
-    values, vectors = np.linalg.eigh(basis.T @ covariance @ basis)
-    ridge = _RIDGE * max(float(values[-1]), 1e-12)
-    root = (vectors / np.sqrt(np.maximum(values, 0.0) + ridge)) @ vectors.T
-    return np.asarray(basis @ root)
+        return mean, matrix, fitted_rule(of_norm_one(directions), labels, classes=n_classes(schema))
 
 
 def _gradient_at(rule: Floats, schema: Schema) -> PerRecord:

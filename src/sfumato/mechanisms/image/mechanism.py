@@ -17,7 +17,7 @@ from sfumato.mechanisms.common.precision import declared_rows
 from sfumato.mechanisms.image.density import ImageDensity
 from sfumato.mechanisms.image.image_model import ImageModel
 from sfumato.mechanisms.image.linear_teacher import LinearTeacher
-from sfumato.mechanisms.image.sizes import density_for
+from sfumato.mechanisms.image.sizes import are_photographs, density_for, teacher_share
 from sfumato.public.budget import Budget
 from sfumato.public.plan.doors import Doors
 from sfumato.public.plan.reading import Reading
@@ -48,7 +48,7 @@ class ThreeAImage:
         teacher_steps: Gradient steps of the teacher.
         teacher_clip: The norm to which a row's gradient is clipped.
         teacher_width: Directions of the features that the teacher looks at, at most.
-        teacher_share: The part of the precision that goes to the teacher.
+        teacher_share: The part of the precision that goes to the teacher; by `sizes.py` where nothing is said.
         practice: Images drawn from the density, on which the teacher is prepared, at most; few private ones need fewer.
         alpha: From faithful (0: plain draws from the density, with the class that they were drawn for) to predictive (1:
             images that are varied and labelled by the teacher); between them, the part that is varied, and the part of the
@@ -66,19 +66,20 @@ class ThreeAImage:
     teacher_steps: int = 20
     teacher_clip: float = 0.6
     teacher_width: int = 512
-    teacher_share: float = 0.6
+    teacher_share: float | None = None
     practice: int = 20_000
     alpha: float = 0.75
     rows: int = 300_000
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, then for the teacher."""
+        schema.require_one_table(self.name)
         self._check(schema)
         density = self._density(schema, budget)
         if n_classes(schema) == 1:
             return tuple(density.steps(schema, share=1.0))
-        of_density = density.steps(schema, share=1.0 - self.teacher_share)
-        return (*of_density, *self._teacher(schema).steps(schema, share=self.teacher_share))
+        share = self.teacher_share or teacher_share(schema)
+        return (*density.steps(schema, share=1.0 - share), *self._teacher(schema).steps(schema, share=share))
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:
         """Density first, then the teacher, which begins with what the density has shown."""
@@ -126,7 +127,8 @@ class ThreeAImage:
 
     def _teacher(self, schema: Schema) -> LinearTeacher:
         practice = min(self.practice, max(_LEAST_PRACTICE, round(_PRACTICE_FOR_EACH * declared_rows(schema))))
-        return LinearTeacher(self.teacher_steps, self.teacher_clip, self.teacher_width, practice)
+        steps, clip, width = self.teacher_steps, self.teacher_clip, self.teacher_width
+        return LinearTeacher(steps, clip, width, practice, photographs=are_photographs(schema))
 
     def _check(self, schema: Schema) -> None:
         if not schema.images:
@@ -138,5 +140,5 @@ class ThreeAImage:
             if value is not None and value < 1:
                 raise PlanError(f"{name} = {value} must be at least 1.")
         check_alpha(self.alpha)
-        if not 0 < self.teacher_share < 1 or not self.teacher_clip > 0:
+        if not (self.teacher_share is None or 0 < self.teacher_share < 1) or not self.teacher_clip > 0:
             raise PlanError("teacher_share must lie in (0, 1), and teacher_clip above 0.")

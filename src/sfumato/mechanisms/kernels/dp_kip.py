@@ -62,6 +62,7 @@ class DPKip(FixedPoints):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class means over everyone, to start from; then sampled gradients."""
+        schema.require_one_table(self.name)
         require_positive(**asdict(self))
         require_single_precision(learning_rate=self.learning_rate)
         space = self._space(schema)

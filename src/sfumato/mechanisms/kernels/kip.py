@@ -63,6 +63,7 @@ class Kip(FixedPoints):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class means first; then, about them, the kernel statistic and the means of cells. All over everyone."""
+        schema.require_one_table(self.name)
         self._check()
         space, p = self._space(schema), self.n_features
         classes, cells = space.n_classes, space.n_classes * self.points

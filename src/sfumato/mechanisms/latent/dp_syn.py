@@ -71,6 +71,7 @@ class DPSyn:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Groups, the encoder, and the mixture of codes."""
+        schema.require_one_table(self.name)
         for name, known in (("encoder", get_args(Encoder)), ("groups", get_args(Kind))):
             if getattr(self, name) not in known:
                 raise PlanError(f"{name} = {getattr(self, name)!r} must be one of {', '.join(known)}.")

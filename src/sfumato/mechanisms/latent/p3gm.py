@@ -59,6 +59,7 @@ class P3GM:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Classes, directions and codes over everyone; then sampled gradients of the decoder."""
+        schema.require_one_table(self.name)
         require_positive(**asdict(self))
         rows = rows_of(schema, coefficients=self.coefficients)
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.

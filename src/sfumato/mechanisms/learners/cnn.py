@@ -57,6 +57,7 @@ class Cnn(progress.Watching):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Gradients over sampled rows, and looks over everyone."""
+        schema.require_one_table(self.name)
         network, rate = self._network(schema), self._rate(schema)
         gradient = Dense(name="gradient", width=network.width, l2_bound=self.clip)
         # A sampled use costs about rate^2 of what it costs over everyone, at the same noise.

@@ -39,6 +39,7 @@ class Logistic(Watching):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: tables for the bins, or moments of points; and gradients."""
+        schema.require_one_table(self.name)
         return self._plan(schema, budget).steps()
 
     def measure(self, view: Doors, schema: Schema) -> Measurements:

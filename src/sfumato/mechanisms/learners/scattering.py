@@ -52,6 +52,7 @@ class Scattering(Watching):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone: for the density, for the teacher, and looks at how it goes."""
+        schema.require_one_table(self.name)
         if not schema.images:
             raise SchemaError("scattering is for images. Use the learner logistic for tables.")
         require_classes(schema, self.name)

@@ -51,6 +51,7 @@ class Reporting(ABC):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One step: all reports."""
+        schema.require_one_table(self.name)
         if self.randomiser not in ("gaussian", "privunit"):
             raise PlanError(f"randomiser = {self.randomiser!r} must be gaussian or privunit.")
         if not 0 < self.label_share < 1:

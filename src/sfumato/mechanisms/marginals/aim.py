@@ -45,6 +45,7 @@ class Aim:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Columns once; then, round by round, a choice and the table that was chosen."""
+        schema.require_one_table(self.name)
         if not 0 <= self.others <= 1:
             raise PlanError(f"others = {self.others} must lie in [0, 1].")
         if not 0 < self.rounds <= 100:

@@ -36,6 +36,7 @@ class IndependentHistograms:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One sum over everyone: a row counts 1 in each column."""
+        schema.require_one_table(self.name)
         if self.bins < 1:
             raise PlanError(f"bins = {self.bins} must be at least 1.")
         if schema.images:

@@ -36,6 +36,7 @@ class Mst:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """A third of the precision each for the columns, for the tree and for its pairs."""
+        schema.require_one_table(self.name)
         if not 0 <= self.others <= 1:
             raise PlanError(f"others = {self.others} must lie in [0, 1].")
         check_table(schema, name=self.name)

@@ -43,6 +43,7 @@ class PrivBayes:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Columns once; then, for every column but the first, a choice and the table that was chosen."""
+        schema.require_one_table(self.name)
         if not (math.isfinite(self.usefulness) and self.usefulness >= 0):
             raise PlanError(f"usefulness = {self.usefulness} must be a finite number of at least 0.")
         check_table(schema, name=self.name)

@@ -62,6 +62,7 @@ class DPMix:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One step: all mixtures at once."""
+        schema.require_one_table(self.name)
         self._check(schema)
         n_groups = self._n_groups(schema)
         return (

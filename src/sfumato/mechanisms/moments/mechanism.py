@@ -44,6 +44,7 @@ class Moments:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema alone."""
+        schema.require_one_table(self.name)
         check_alpha(self.alpha)
         return MomentsPlan(schema, self.settings).steps()
 

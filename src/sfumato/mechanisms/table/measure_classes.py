@@ -16,7 +16,7 @@ from sfumato.mechanisms.table.joint.generator import Generator
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.target import correction
 from sfumato.mechanisms.table.target.classifier import GeneratorRule, learn_rule
-from sfumato.mechanisms.table.target.labels import ClassLabels, rare_scores
+from sfumato.mechanisms.table.target.labels import ClassLabels, rare_steepness
 from sfumato.mechanisms.table.target.maps import error_gradient, rule_scores
 from sfumato.public.plan.doors import Doors, Measured
 
@@ -44,10 +44,19 @@ class ClassStage:
         rule = self._with_whole(generator, rule)
         if is_worth:
             return self._corrected(generator, rule)
-        by_bins = rule.scores(generator.population.rows)[0] + correction.rate_corrections(generator.rate_ratios)
+        start = self._start(generator, rule)
+        corrected = correction.CorrectedRule(rule, start, start)
+        by_bins = corrected.scores(generator.population.rows, alpha=0.0)
         if generator.rare_stddev is not None:
-            by_bins = rare_scores(by_bins, generator.population, settings, rare=int(np.argmin(generator.rates)))
-        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins), rule.whole)
+            rare = int(np.argmin(generator.rates))
+            corrected = replace(corrected, steeper=rare_steepness(by_bins, generator.population, settings, rare=rare))
+            by_bins = by_bins * corrected.steeper
+        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins), rule.whole, corrected)
+
+    def _start(self, generator: Generator, rule: GeneratorRule) -> Floats:
+        """The rule's own scores, with the classes at their rates."""
+        to_rates = correction.rate_corrections(generator.rate_ratios)
+        return correction.no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
 
     def rule(self, generator: Generator, *, with_trees: bool) -> GeneratorRule | None:
         """Learned from rows of which as many are of each class as the population has to choose from: more of rare ones."""
@@ -76,15 +85,14 @@ class ClassStage:
         return replace(rule, whole=generator.whole.scores(population, p, settings.joint))
 
     def _corrected(self, generator: Generator, rule: GeneratorRule) -> ClassLabels:
-        population = generator.population
-        everyone = correction.stand_ins(rule, population.rows, np.ones(len(population.rows)))
-        to_rates = correction.rate_corrections(generator.rate_ratios)
-        start = correction.no_corrections(to_rates, self.plan.settings.target, width=rule.bins.width)
-        before = after = everyone.corrected(start)
+        rows, start = generator.population.rows, self._start(generator, rule)
+        corrected = correction.CorrectedRule(rule, start, start)
+        before = after = corrected.scores(rows, alpha=0.0)
         of_codes = self._code_scores(generator, before)
         if self.plan.has("teacher"):
-            after = everyone.corrected(self.corrections(generator, rule, start, of_codes))
-        return ClassLabels(before, after, of_codes, rule.whole)
+            corrected = replace(corrected, after=self.corrections(generator, rule, start, of_codes))
+            after = corrected.scores(rows, alpha=1.0)
+        return ClassLabels(before, after, of_codes, rule.whole, corrected)
 
     def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""

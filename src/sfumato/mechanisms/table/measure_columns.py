@@ -27,11 +27,12 @@ from sfumato.mechanisms.table.columns.point_masses import (
     with_round_values,
     zoom_width,
 )
-from sfumato.mechanisms.table.columns.rules import CountedRule, rule_blocks
+from sfumato.mechanisms.table.columns.reasons import reason_rows
+from sfumato.mechanisms.table.columns.rules import CountedRule, counted_shape
 from sfumato.mechanisms.table.columns.shortened_persons import regained, rows_of
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
-from sfumato.public.schema.following import values_of
+from sfumato.public.schema.following import Known, values_of
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,8 @@ class ColumnStage:
         by_class = self._codes(features) if self.plan.has("codes") else {}
         counted = [one.with_another(by_class[j].of_all) if j in by_class else one for j, one in enumerate(counted)]
         cell_stddev = counted[0].leaf_stddev if counted else 1.0
+        again = [self._with_columns(rule, every, counted, total=total) for rule in rules]
+        rules, known = [rule for rule, _ in again], {rule.of.column.name: known for rule, known in again}
         counted = [self._with_rules(f, one, rules) for f, one in zip(every, counted, strict=True)]
         masses = [one.mass(settings, total=total) for one in counted]
         points = self._point_masses(every, masses) if self.plan.has("spikes") else [PointMasses()] * len(every)
@@ -75,22 +78,44 @@ class ColumnStage:
         self.view.prepare(BINS, partial(maps.bins_of, bin_of=bin_of, has_target=target is not None))
         in_full = self._sizes(1 if target is None else target.size) if self.plan.has("sizes") else None
         margins = tuple(one.leaf_stddev for one in counted[: len(features)])
-        return BinnedTable(features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class)
+        return BinnedTable(
+            features, binnings, target, total, total_stddev, cell_stddev, margins, in_full, by_class, known
+        )
 
     def rules(self) -> list[CountedRule]:
         """What follows from every combination of reasons, for the columns that are a function of others."""
         rules = self.plan.rules
         if not rules:
             return []
+        settings = self.plan.settings.columns
         blocks = [
             (block, partial(maps.reason_and_consequence, rule=one), 1)
-            for block, one in zip(rule_blocks(rules), rules, strict=True)
+            for block, one in zip(self.plan.hots("rules"), rules, strict=True)
         ]
         tables = count_each(self.view, "rules", blocks)
         return [
-            CountedRule.read(one, scaled(counts, 1.0, *one.shape), self.plan.settings.columns)
+            CountedRule.read(one, scaled(counts, 1.0, *counted_shape(one)), settings)
             for one, counts in zip(rules, tables, strict=True)
         ]
+
+    def _with_columns(
+        self, rule: CountedRule, every: Sequence[Feature], counted: Sequence[Counted], *, total: float
+    ) -> tuple[CountedRule, Known]:
+        """A rule as it is read where columns were counted too, and the rows of each combination of reasons.
+
+        Where persons are shortened, by each count in another way, a rule stays as it is.
+        """
+        if self.plan.schema.unit.max_rows > 1:
+            return rule, Known(rule.follows, None, rule.obeys(rule.rows))
+        settings, involved = self.plan.settings.columns, (rule.of.column, *rule.of.reasons)
+        columns = {
+            feature.cells.column.name: counts
+            for feature, counts in zip(every, counted, strict=True)
+            if feature.cells.column in involved
+        }
+        again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
+        rows = again.surely(reason_rows(again, columns, settings, total=total), settings)
+        return again, Known(again.follows, rows, again.obeys(rows))
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

@@ -5,7 +5,7 @@ Proof: docs/proofs/three-a-table.md. Every setting, and where it comes from: doc
 cells -> categories by class -> bins -> classes -> correlations -> pairs -> tree -> triples -> population -> rule -> corrections
 """
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import ClassVar
 
 from sfumato.errors import SchemaError
@@ -38,10 +38,9 @@ _GAIN = (
 def measure_table(plan: TablePlan, view: Doors) -> FittedTable:
     """All stages in order: each asks a door, with what the stages before it have shown."""
     columns = ColumnStage(plan, view)
-    counted = columns.rules()
-    binned, rules = columns.run(counted), {rule.of.column.name: rule.follows for rule in counted}
+    binned = columns.run(columns.rules())
     if not binned.binnings:
-        return replace(FittedTable.of_target(binned, plan.schema.unit), rules=rules)
+        return FittedTable.of_target(binned, plan.schema.unit)
     tables = JointStage(plan, view)
     generator = WholeStage(plan, view).run(tables.run(binned))
     labels = numbers = None
@@ -49,7 +48,7 @@ def measure_table(plan: TablePlan, view: Doors) -> FittedTable:
         numbers = NumberStage(plan, view).run(generator) if plan.has("teacher") else None
     elif plan.has_rule:
         labels = ClassStage(plan, view).run(generator, is_rare=tables.rare(binned) is not None)
-    return FittedTable(binned, generator.rates, generator.population, labels=labels, numbers=numbers, rules=rules)
+    return FittedTable(binned, generator.rates, generator.population, labels=labels, numbers=numbers)
 
 
 @register
@@ -68,6 +67,7 @@ class ThreeATable:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Which sums are asked for: chosen from the schema and the budget alone."""
+        schema.require_one_table(self.name)
         check_alpha(self.alpha)
         if schema.images:
             raise SchemaError("3a-table is for tables. Use a mechanism for images.")

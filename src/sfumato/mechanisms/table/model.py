@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from sfumato.mechanisms.common.allowed_cells import cells_within
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
@@ -26,8 +27,8 @@ from sfumato.mechanisms.table.target.number_rule import CorrectedNumber
 from sfumato.model import CountedRows, Synthetic, check_row_count
 from sfumato.public.budget import PrivacyUnit
 from sfumato.public.expressions.domains import Domain
-from sfumato.public.schema.following import followed
-from sfumato.public.schema.schema import Schema
+from sfumato.public.schema.following import followed, followings
+from sfumato.public.schema.schema import Batch, Schema
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,6 @@ class FittedTable:
     population: Population | None = field(repr=False)
     labels: ClassLabels | None = field(default=None, repr=False)
     numbers: CorrectedNumber | None = field(default=None, repr=False)
-    rules: dict[str, Integers] = field(default_factory=dict, repr=False)
 
     @staticmethod
     def of_target(binned: BinnedTable, unit: PrivacyUnit) -> "FittedTable":
@@ -139,7 +139,7 @@ class TableModel(CountedRows):
             elif "hour" in rhythms:  # a difference brings the other date's rhythm with it, but for how whole it is
                 hours[column.name] = rhythms["hour"]
         values = added_up(values, fitted.binned, self.schema.columns, hours=hours)
-        values = followed(values, self.schema.columns, fitted.rules, target=self.schema.target)
+        values = followed(values, self.schema.columns, fitted.binned.rules, target=self.schema.target)
         columns = {c.name: c.decode(values.pop(c.name)) for c in self.schema.columns}
         return Synthetic(table=pd.DataFrame(columns, copy=False))
 
@@ -162,10 +162,7 @@ class TableModel(CountedRows):
             alike[:, j] = cells[-1] if binning.cells.column.is_coded else bins
         if self.scores is None or self.fitted.labels is None:
             return chosen, cells, population.labels[chosen]
-        whole = self.fitted.labels.whole
-        if whole is not None:  # rows of one combination share the chance, not those of a column
-            together = whole.combinations(population.rows[chosen])
-            alike = np.column_stack([np.delete(alike, whole.columns, axis=1), together]).astype(np.int32)
+        alike = _together(self.fitted.labels, alike, population.rows[chosen])
         scores, row = self.scores[chosen] + code_scores(self.fitted.labels.codes, cells), np.arange(n_rows)
         if copies == 1:
             return chosen, cells, draw_labels(scores, rates, of_labels, alike=alike, same=row, settings=self.settings)
@@ -173,6 +170,37 @@ class TableModel(CountedRows):
         labels = draw_labels(scores[row], rates, of_labels, alike=alike[row], same=row, settings=self.settings)
         mixed = of_labels.permutation(n_rows)
         return chosen[row[mixed]], [at[row[mixed]] for at in cells], labels[mixed]
+
+
+def labels_of_rows(model: TableModel, batch: Batch, rng: np.random.Generator) -> Values | None:
+    """Classes by the rule for rows that were changed since they were drawn; None where they keep those that they have.
+
+    A table whose target says what other columns are, or follows from them, keeps what it was drawn with.
+    """
+    fitted, alpha = model.fitted, model.alpha
+    labels, target, name = fitted.labels, fitted.binned.target, model.schema.target
+    follows = any(name in (one.column.name, *(c.name for c in one.reasons)) for one in followings(model.schema.columns))
+    if alpha == 0 or labels is None or labels.rule is None or target is None or follows:
+        return None
+    binnings = fitted.binned.binnings
+    cells = [feature.code(batch).astype(np.int64) for feature in fitted.binned.features]
+    bins = np.stack([binning.bin_of[at] for binning, at in zip(binnings, cells, strict=True)], axis=1)
+    alike = [
+        at if b.cells.column.is_coded else bins[:, j] for j, (b, at) in enumerate(zip(binnings, cells, strict=True))
+    ]
+    scores = labels.rule.scores(bins, alpha=alpha) + code_scores(labels.codes, cells)
+    together = _together(labels, np.stack(alike, axis=1).astype(np.int32), bins)
+    same = np.arange(len(bins))
+    drawn = draw_labels(scores, fitted.rates, rng, alike=together, same=same, settings=model.settings)
+    return target.values_in(target.cells_in(drawn, rng), rng)
+
+
+def _together(labels: ClassLabels, alike: NDArray[np.int32], bins: Integers) -> NDArray[np.int32]:
+    """Of columns that were counted whole, rows of one combination share the chance, not those of a column."""
+    if labels.whole is None:
+        return alike
+    combinations = labels.whole.combinations(bins)
+    return np.column_stack([np.delete(alike, labels.whole.columns, axis=1), combinations]).astype(np.int32)
 
 
 def copies_for(rates: Floats, n_rows: int, settings: SamplingSettings) -> int:
@@ -218,9 +246,10 @@ def narrowed_table(
     if share <= 0:
         return fitted, 0.0
     part_of = replace(population, weights=weights)
+    rules = {name: known.without_rows() for name, known in binned.rules.items()}
     return replace(
         fitted,
-        binned=replace(binned, binnings=tuple(binnings), target=target),
+        binned=replace(binned, binnings=tuple(binnings), target=target, rules=rules),
         rates=rates / rates.sum(),
         population=part_of,
     ), share

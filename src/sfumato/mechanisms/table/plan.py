@@ -11,7 +11,7 @@ from sfumato.mechanisms.table.budget_split import Evidence, evidence_of
 from sfumato.mechanisms.table.columns.differences import comparable, most_compared, widest
 from sfumato.mechanisms.table.columns.features import Feature, candidate_groups, features_of
 from sfumato.mechanisms.table.columns.point_masses import zoom_width
-from sfumato.mechanisms.table.columns.rules import rule_blocks, rule_share
+from sfumato.mechanisms.table.columns.rules import counted_shape, rule_blocks, rule_share, worth_counting
 from sfumato.mechanisms.table.joint.ordering import category_levels, most_levels
 from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.joint.whole_groups import WholeGroups, groups_to_count
@@ -44,9 +44,15 @@ class TablePlan:
 
     @cached_property
     def rules(self) -> tuple[Following, ...]:
-        """Columns that are a function of others, which is to be counted: the schema does not give it."""
-        every, most = followings(self.schema.columns), self.sizes.rule_cells * self.sizes.counts_rules
-        return tuple(one for one in every if not one.is_given and math.prod(one.shape) <= most)
+        """Columns that are a function of others, which is to be counted; where the schema gives it, reasons alone."""
+        most = self.sizes.rule_cells * self.sizes.counts_rules
+        every = [one for one in followings(self.schema.columns) if math.prod(counted_shape(one)) <= most]
+        return worth_counting(every, self.settings.budget, rows=self._visible)
+
+    @property
+    def _visible(self) -> float:
+        """All rows over the noise of a count that has the whole budget."""
+        return self.evidence.rows * self.evidence.mu
 
     @cached_property
     def groups(self) -> list[tuple[str, ...]]:
@@ -229,8 +235,9 @@ class TablePlan:
             sizes = Hot(name="sizes", width=self.n_classes)
             steps.append(planned("sizes", unit, norms, sizes, share=budget.person_sizes))
         if self.rules:
-            share = rule_share(self.rules, budget, rows=self.evidence.rows * self.evidence.mu)
-            steps.append(planned("rules", unit, norms, *rule_blocks(self.rules), share=share))
+            share = rule_share(self.rules, budget, rows=self._visible)
+            counted = rule_blocks(self.rules, budget, rows=self._visible)
+            steps.append(planned("rules", unit, norms, *counted, share=share))
         shares = self.shares()
         uses = {"coarse": self.sizes.coarse_looks, "spikes": self.sizes.zoom_looks, "teacher": self.gradients}
         for name, blocks in self._blocks().items():

@@ -9,6 +9,8 @@ from sfumato.errors import VerificationError
 Metric = Literal["AUC", "accuracy", "R2"]
 #: Learners that a score may be that of.
 LEARNERS = ("LightGBM", "gradient boosting (scikit-learn)")
+#: What can be said where noise leaves nothing: anything.
+RANGES: dict[Metric, tuple[float, float]] = {"AUC": (0.0, 1.0), "accuracy": (0.0, 1.0), "R2": (-1.0, 1.0)}
 
 
 @dataclass(frozen=True)
@@ -29,11 +31,16 @@ class ScoreRecord:
 
     @property
     def in_words(self) -> str:
-        """A sentence, made of the numbers."""
+        """Two sentences, made of the numbers. A value that anything might be is not told: people would read it as one."""
+        found = (
+            f"has an {self.metric} on private rows that cannot be said: too few of them were tested, or they are too much alike, "
+            "to stand out of the noise."
+            if (self.low, self.high) == RANGES[self.metric]
+            else f"has an {self.metric} of {self.value:.3f} on private rows (95 % interval {self.low:.3f} to {self.high:.3f})."
+        )
         return (
-            f"{self.learner}, trained on {self.rows:,} synthetic rows by the model of this release, has an {self.metric} of "
-            f"{self.value:.3f} on private rows (95 % interval {self.low:.3f} to {self.high:.3f}). These rows, a share of {self.share:g} "
-            "drawn by a secret coin, were measured for nothing else."
+            f"{self.learner}, trained on {self.rows:,} synthetic rows by the model of this release, {found} These rows, a share of "
+            f"{self.share:g} drawn by a secret coin, were measured for nothing else."
         )
 
     def check(self, *, what: str) -> None:

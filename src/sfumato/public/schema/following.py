@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -57,6 +57,22 @@ class Following:
         return table
 
 
+@dataclass(frozen=True)
+class Known:
+    """What follows from each combination of reasons, and about how many rows have that combination, where that was counted.
+
+    In about the part `obeys` of the rows it is what follows in the private ones, by the noise in the counts.
+    """
+
+    follows: NDArray[np.int64] = field(repr=False)
+    rows: NDArray[np.float64] | None = field(default=None, repr=False)
+    obeys: float = 1.0
+
+    def without_rows(self) -> "Known":
+        """For some of the rows, in which reasons may be as frequent as they are."""
+        return replace(self, rows=None)
+
+
 def followings(columns: Sequence[Column]) -> list[Following]:
     """The columns that depend on others, each after those that it depends on."""
     by_name = {column.name: column for column in columns}
@@ -107,7 +123,7 @@ def _named(text: str, column: Column) -> int:
 def followed(
     batch: Mapping[str, NDArray[Any]],
     columns: Sequence[Column],
-    measured: Mapping[str, NDArray[np.int64]] | None = None,
+    measured: Mapping[str, Known] | None = None,
     *,
     target: str | None = None,
 ) -> dict[str, NDArray[Any]]:
@@ -115,18 +131,23 @@ def followed(
 
     What follows is what the schema says, or what was `measured` (the place of a value for every combination). A row in which
     something else follows gets the reasons of another row, one in which they lead to what it has: so both sides keep
-    their shares. Elsewhere it gets the value that most of the rows had, worked out from the synthetic rows alone.
+    their shares. Where it was counted how many rows have each combination, so do other rows of combinations that were drawn
+    too often. Elsewhere a row gets the value that most of the rows had, worked out from the synthetic rows alone.
 
     >>> level = Column(name="level", kind="categorical", categories=("low", "high"))
     >>> years = Column(name="years", kind="integer", bounds=(0, 20), depends_on=("level",))
     >>> rows = {"level": np.array([0, 0, 0, 1]), "years": np.array([8.0, 8.0, 9.0, 9.0])}
     >>> followed(rows, [level, years])["years"].tolist()
     [8.0, 8.0, 8.0, 9.0]
-    >>> followed(rows, [level, years], {"years": np.array([8, 9])})
+    >>> followed(rows, [level, years], {"years": Known(np.array([8, 9]))})
     {'level': array([0, 0, 1, 1]), 'years': array([8., 8., 9., 9.])}
     """
     rows, every = dict(batch), followings(columns)
-    known = dict(measured or {}) | {one.column.name: one.given() for one in every if one.is_given}
+    known = dict(measured or {})
+    for one in every:
+        if one.is_given:
+            counted = known.get(one.column.name)
+            known[one.column.name] = Known(one.given(), None if counted is None else counted.rows)
     for one in reversed(every):
         if one.column.name in known and all(reason.name != target for reason in one.reasons):
             rows |= _other_reasons(rows, one, known[one.column.name])
@@ -134,7 +155,7 @@ def followed(
     for one in every:
         column = one.column
         if column.name in known:
-            rows[column.name] = one.values(known[column.name][one.reason_of(rows)])
+            rows[column.name] = one.values(known[column.name].follows[one.reason_of(rows)])
             continue
         reason = np.zeros(len(rows[column.name]), dtype=np.int64)
         for name in column.depends_on:
@@ -150,33 +171,52 @@ def followed(
     return rows
 
 
-def _other_reasons(
-    rows: Mapping[str, NDArray[Any]], one: Following, known: NDArray[np.int64]
-) -> dict[str, NDArray[Any]]:
-    """The reasons, other ones in rows where they lead to another value than the row has.
+def _other_reasons(rows: Mapping[str, NDArray[Any]], one: Following, known: Known) -> dict[str, NDArray[Any]]:
+    """The reasons, other ones in rows where they lead to another value than the row has, or that have one of too many.
 
-    Among the reasons that lead to a value, those are taken that rows with it lack, compared with how frequent they are in all rows.
+    Among the reasons that lead to a value, those are taken that rows with it lack, compared with how frequent they are in all
+    rows. Along a line each row gets the nearest that leaves the others theirs.
     """
     reason, own = one.reason_of(rows), one.value_of(rows)
     n_reasons, n_values = one.shape
-    leads_to = known[reason]
-    ratio = np.bincount(own, minlength=n_values) / np.maximum(np.bincount(leads_to, minlength=n_values), 1)
-    wanted = np.bincount(reason, minlength=n_reasons) * ratio[known]
-    lacking = np.maximum(wanted - np.bincount(reason[leads_to == own], minlength=n_reasons), 0.0)
-    of_value = np.bincount(known, weights=lacking, minlength=n_values)
-    wrong = np.random.default_rng(0).permutation(np.flatnonzero((leads_to != own) & (of_value[own] > 0)))
-    wrong = wrong[np.argsort(own[wrong], kind="stable")]
+    leads_to = known.follows[reason]
+    in_all = np.bincount(reason, minlength=n_reasons) if known.rows is None else known.rows
+    of_values = np.bincount(known.follows, weights=in_all, minlength=n_values)
+    ratio = np.bincount(own, minlength=n_values) / np.where(of_values > 0, of_values, np.inf)
+    wanted, is_right = in_all * ratio[known.follows], leads_to == own
+    lacking = np.maximum(wanted - np.bincount(reason[is_right], minlength=n_reasons), 0.0)
+    of_value = np.bincount(known.follows, weights=lacking, minlength=n_values)
+    mixed = np.random.default_rng(0).permutation(len(reason))
+    is_moved = ~is_right & (of_value[own] > 0)
+    if known.rows is not None:
+        is_moved |= _too_many(reason, is_right, np.ceil(wanted), mixed) & (of_value[own] > 0)
+    moved = mixed[is_moved[mixed]]
+    is_line = len(one.reasons) == 1 and (one.reasons[0].is_number or one.reasons[0].kind == "ordinal")
+    moved = moved[np.lexsort((reason[moved] if is_line else np.zeros(len(moved)), own[moved]))]
     # As evenly as whole rows allow (systematic sampling): reasons by value on one line, each as long as it is lacking.
-    by_value = np.argsort(known, kind="stable")
-    counts, value = np.bincount(own[wrong], minlength=n_values), own[wrong]
-    rank = np.arange(len(wrong)) - (np.cumsum(counts) - counts)[value]
+    by_value = np.argsort(known.follows, kind="stable")
+    counts, value = np.bincount(own[moved], minlength=n_values), own[moved]
+    rank = np.arange(len(moved)) - (np.cumsum(counts) - counts)[value]
     place = (np.cumsum(of_value) - of_value)[value] + (rank + 0.5) / counts[value] * of_value[value]
     taken = by_value[np.minimum(np.searchsorted(np.cumsum(lacking[by_value]), place), n_reasons - 1)]
     changed = {}
     for column, at in zip(one.reasons, np.unravel_index(taken, tuple(map(places_of, one.reasons))), strict=True):
         changed[column.name] = rows[column.name].copy()
-        changed[column.name][wrong] = _values(at, column)
+        changed[column.name][moved] = _values(at, column)
     return changed
+
+
+def _too_many(
+    reason: NDArray[np.int64], is_right: NDArray[np.bool_], most: NDArray[np.float64], mixed: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Of the rows of each combination that are right, those beyond the most that it may have, any of them."""
+    right = mixed[is_right[mixed]]
+    right = right[np.argsort(reason[right], kind="stable")]
+    counts = np.bincount(reason[right], minlength=len(most))
+    rank = np.arange(len(right)) - (np.cumsum(counts) - counts)[reason[right]]
+    out = np.zeros(len(reason), dtype=np.bool_)
+    out[right[rank >= most[reason[right]]]] = True
+    return out
 
 
 def _coded(values: NDArray[Any], column: Column) -> tuple[NDArray[Any], NDArray[np.int64]]:

@@ -188,6 +188,13 @@ class Schema:
             )
         return column
 
+    def require_one_table(self, mechanism: str) -> None:
+        """Refuse several tables, for a mechanism whose rows have nothing that hangs on them."""
+        if self.tables:
+            raise SchemaError(
+                f"{mechanism} releases one table, and the schema has several. Use 3a-tables, or release the persons by themselves."
+            )
+
     def decode(self, batch: Batch) -> pd.DataFrame:
         """Encoded rows as a table. Declared groups and dependences hold, whatever the rows say."""
         settled = {**batch, **{name: values for group in self.groups for name, values in group.obeyed(batch).items()}}

@@ -79,6 +79,7 @@ class DPGan(Averaged):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts over everyone, of pictures moments too; then sampled gradients."""
+        schema.require_one_table(self.name)
         require_positive(**asdict(self))
         rows, rate = MixedRows(schema), self._rate(schema)
         width = sum(prod(shape) for shape in self._discriminator(rows).shapes.values())

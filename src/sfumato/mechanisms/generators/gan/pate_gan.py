@@ -76,6 +76,7 @@ class PateGan(Averaged):
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Class counts, of pictures moments too; then votes, round by round."""
+        schema.require_one_table(self.name)
         require_positive(**asdict(self))
         rows = MixedRows(schema)
         n_rows = rows_needed(schema, what="pate-gan", why="to choose how many teachers there are")

@@ -59,6 +59,7 @@ class DPMerf:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """One sum over everyone."""
+        schema.require_one_table(self.name)
         require_positive(**asdict(self))
         return (Step(name="embedding", blocks=blocks(MixedRows(schema), self.waves)),)
 

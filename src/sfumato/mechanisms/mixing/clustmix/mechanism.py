@@ -70,6 +70,7 @@ class ClustMix:
 
     def steps(self, schema: Schema, budget: Budget) -> tuple[Step, ...]:
         """Sums over everyone. How many clusters are in use is decided later; a row counts in one of them anyway."""
+        schema.require_one_table(self.name)
         self._check(schema)
         space = ClusterSpace(schema)
         k, d, groups = self._k(space), space.width, self._clusters(space) * space.n_classes

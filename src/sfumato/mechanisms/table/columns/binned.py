@@ -10,6 +10,7 @@ from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.columns.code_tables import CodeTable
 from sfumato.mechanisms.table.columns.features import Feature
 from sfumato.public.plan.measured import Measured
+from sfumato.public.schema.following import Known
 
 
 @dataclass(frozen=True)
@@ -17,6 +18,8 @@ class BinnedTable:
     """The bins of every column, and the classes; `total` rows, with noise `total_stddev`.
 
     `cell_stddev` is the noise in a fine count, `margin_stddevs` that of each column: less, where a rule has counted it too.
+
+    `rules` are what was counted of columns that follow from others, by their names.
 
     Where persons may be shortened, `in_full` holds the rows of each class, every one of them counted.
     """
@@ -30,6 +33,7 @@ class BinnedTable:
     margin_stddevs: tuple[float, ...]
     in_full: Measured | None = None
     codes: Mapping[int, CodeTable] = field(default_factory=dict)
+    rules: Mapping[str, Known] = field(default_factory=dict)
 
     @property
     def sizes(self) -> tuple[int, ...]:

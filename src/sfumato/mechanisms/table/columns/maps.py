@@ -49,7 +49,9 @@ def groups_of(batch: Batch, groups: tuple[tuple[str, ...], ...]) -> Integers:
 
 
 def reason_and_consequence(batch: Batch, rule: Following) -> Integers:
-    """The place of each row in the table of a column that is a function of others."""
+    """The place of each row in the table of a column that is a function of others; of a given one, among its reasons."""
+    if rule.is_given:
+        return rule.reason_of(batch)[:, None]
     return (rule.reason_of(batch) * rule.shape[1] + rule.value_of(batch))[:, None]
 
 

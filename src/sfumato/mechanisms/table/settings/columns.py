@@ -73,6 +73,19 @@ class ColumnSettings:
         0.9,
         0.99,
     )  #: chances that neighbouring reasons have one consequence
+    rule_bands: int = 64  #: consequences along a line that may be bands, at most (time)
+    rule_obeys: float = 0.985  #: part of the released rows that should obey a measured rule, by its counts (depends.py)
+    rule_left: float = 0.25  #: part of its rows that any reason keeps where another is taken for that (judgement)
+    rule_taken: float = 0.08  #: part of all rows that may have another reason for that (judgement)
+    rule_fewest: float = (
+        0.25  #: standard deviations that any reason is taken to hold where the rule is read (judgement)
+    )
+    rule_smoothed: int = 400  #: reasons along a line that are smoothed, at most (time)
+    rule_alone: float = (
+        4.0  #: a reason this many standard deviations from its neighbours' median stands alone (depends.py)
+    )
+    rule_beside: int = 2  #: neighbours on either side
+    rule_known: int = 1 << 22  #: combinations of reasons times other counts of them that are put together (time)
 
     code_most: float = 3.0  #: no category moves a score by more (judgement)
     code_rounds: int = 20  #: rounds in which the size of such moves is learned

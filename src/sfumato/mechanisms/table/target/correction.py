@@ -58,6 +58,21 @@ class StandIns:
         return np.asarray(move * np.minimum(1.0, radius / length)[:, None])
 
 
+@dataclass(frozen=True)
+class CorrectedRule:
+    """A rule for the classes with corrections to begin with and those that were learned: what both say of any rows."""
+
+    rule: GeneratorRule
+    before: Floats
+    after: Floats
+    steeper: float = 1.0
+
+    def scores(self, rows: Integers, *, alpha: float) -> Floats:
+        """Between the rule's own scores (alpha 0) and the corrected ones (1)."""
+        everyone = stand_ins(self.rule, rows, np.ones(len(rows)))
+        return self.steeper * everyone.corrected((1 - alpha) * self.before + alpha * self.after)
+
+
 def stand_ins(rule: GeneratorRule, rows: Integers, weights: Floats) -> StandIns:
     """Rows with all that is needed of them."""
     return StandIns(rule.bins.codes(rows), rule.bins.width, *rule.scores(rows), weights)

@@ -20,6 +20,7 @@ from sfumato.mechanisms.table.joint.population import Population
 from sfumato.mechanisms.table.joint.whole_table import WholeScores
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
 from sfumato.mechanisms.table.settings.target import TargetSettings
+from sfumato.mechanisms.table.target.correction import CorrectedRule
 
 
 @dataclass(frozen=True)
@@ -30,6 +31,7 @@ class ClassLabels:
     corrected: Floats
     codes: CodeScores = field(default_factory=dict)  # by the places of columns; both rules have them besides
     whole: WholeScores | None = None  # of columns that were counted whole; both rules have them within
+    rule: CorrectedRule | None = None  # what says the same of rows that the population does not have
 
 
 def draw_labels(
@@ -96,15 +98,15 @@ def _parts(codes: NDArray[np.integer], weight: Floats, most: int) -> Integers:
     return np.asarray(np.minimum(middle / mass.sum() * most, most - 1).astype(np.int64)[codes])
 
 
-def rare_scores(learned: Floats, population: Population, settings: TargetSettings, *, rare: int) -> Floats:
-    """Scores of the second of two classes for every row of the population: those that were learned, or steeper ones."""
+def rare_steepness(learned: Floats, population: Population, settings: TargetSettings, *, rare: int) -> float:
+    """How many times as steep the scores of the second of two classes should be as those that were learned of every row."""
     share = np.average(population.labels == rare, weights=population.weights)
     if not settings.steepens_rare or share >= settings.rare_exception:
-        return learned
+        return 1.0
     gap = _gap(learned[:, 0] if rare == 1 else -learned[:, 0], population, rare)
     if gap <= 0:  # noise has hidden the class altogether
-        return learned
-    return learned * float(np.clip(settings.rare_near / gap, 1.0, settings.rare_steeper))
+        return 1.0
+    return float(np.clip(settings.rare_near / gap, 1.0, settings.rare_steeper))
 
 
 def _gap(scores: Floats, population: Population, rare: int) -> float:
