@@ -447,6 +447,15 @@ def test_a_type_that_a_worker_cannot_read_is_told_once() -> None:
     assert str(pickle.loads(pickle.dumps(refused)).error).count("cannot be read") == 1
 
 
+def test_a_part_tells_its_size() -> None:
+    """A cluster that took it for a few bytes would send parts about."""
+    facts = part.Facts(installed_software(), Schema(columns=COLUMNS))
+    small, large = (part.packed(facts, [ArraySource(rows_of(rows))]) for rows in (10, 100_000))
+    n_columns = len(large.pieces[0].batch)
+    assert sys.getsizeof(large) > 100_000 * n_columns
+    assert sys.getsizeof(small) < sys.getsizeof(large)
+
+
 class LosesAPart(InParts):
     def sums(self, facts, task, firsts):
         answers = super().sums(facts, task, firsts)
