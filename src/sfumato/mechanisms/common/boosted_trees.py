@@ -17,7 +17,7 @@ Places = NDArray[np.uint64]
 class BoostedTrees:
     """Nodes of all trees one after another, and where each tree begins. The trees of an iteration are one for each score.
 
-    A leaf has itself for a child and a threshold that every number passes, so that all rows walk as many steps.
+    A leaf has itself for both children, so that all rows walk as many steps.
     """
 
     first: Floats
@@ -41,7 +41,7 @@ class BoostedTrees:
             np.array([int(tree["depth"].max()) for tree in trees]),
             starts[:-1].astype(np.uint64),
             np.where(is_leaf, 0, nodes["feature_idx"]).astype(np.uint64),
-            np.where(is_leaf, np.inf, nodes["num_threshold"]),
+            np.where(is_leaf, 0.0, nodes["num_threshold"]),
             children.ravel().astype(np.uint64),
             nodes["value"].astype(np.float64),
         )

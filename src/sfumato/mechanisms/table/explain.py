@@ -139,10 +139,6 @@ def _listed(names: list[str], *, most: int = 3) -> str:
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
-#: Where less of the rows obeys a function that was measured, that is said.
-_OBEY = 0.98
-
-
 def table_notes(binned: BinnedTable) -> tuple[str, ...]:
     """All that is worth a sentence. Names are quoted as Python does, so that each is one printable line."""
     joined = [
@@ -159,7 +155,7 @@ def table_notes(binned: BinnedTable) -> tuple[str, ...]:
         f"What follows in {name!r} was measured, and by the noise is right in about {known.obeys:.0%} of the rows. If the function "
         "is public, give it (depends_on_map): then all rows obey."
         for name, known in binned.rules.items()
-        if known.obeys < _OBEY
+        if known.unsure
     ]
     return (*joined, *equal, *_pooled(binned), *unsure)
 

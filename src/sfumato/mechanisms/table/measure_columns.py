@@ -105,9 +105,11 @@ class ColumnStage:
 
         Where persons are shortened, by each count in another way, a rule stays as it is.
         """
+        settings = self.plan.settings.columns
         if self.plan.schema.unit.max_rows > 1:
-            return rule, Known(rule.follows, None, rule.obeys(rule.rows))
-        settings, involved = self.plan.settings.columns, (rule.of.column, *rule.of.reasons)
+            obeys = rule.obeys(rule.rows)
+            return rule, Known(rule.follows, None, obeys, unsure=obeys < settings.rule_told)
+        involved = (rule.of.column, *rule.of.reasons)
         columns = {
             feature.cells.column.name: counts
             for feature, counts in zip(every, counted, strict=True)
@@ -115,7 +117,8 @@ class ColumnStage:
         }
         again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
         rows = again.surely(reason_rows(again, columns, settings, total=total), settings)
-        return again, Known(again.follows, rows, again.obeys(rows))
+        obeys = again.obeys(rows)
+        return again, Known(again.follows, rows, obeys, unsure=obeys < settings.rule_told)
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

@@ -61,12 +61,14 @@ class Following:
 class Known:
     """What follows from each combination of reasons, and about how many rows have that combination, where that was counted.
 
-    In about the part `obeys` of the rows it is what follows in the private ones, by the noise in the counts.
+    In about the part `obeys` of the rows it is what follows in the private ones, by the noise in the counts; which is said
+    where it is `unsure`.
     """
 
     follows: NDArray[np.int64] = field(repr=False)
     rows: NDArray[np.float64] | None = field(default=None, repr=False)
     obeys: float = 1.0
+    unsure: bool = False
 
     def without_rows(self) -> "Known":
         """For some of the rows, in which reasons may be as frequent as they are."""

@@ -58,13 +58,13 @@ def _of_column(column: Column, place: Integers, counted: Counted) -> Iterator[Gr
 def _together(rule: CountedRule, groups: list[GroupedCounts], settings: ColumnSettings) -> tuple[Floats, Floats]:
     """Rows of each combination, and the variance of the noise that is left, by least squares."""
     # Of cells that no combination leads to, counts say nothing.
-    held = [np.unique(group.of, return_inverse=True) for group in groups]
-    n_groups = sum(len(cells) for cells, _ in held)
+    places = [np.unique(group.of, return_inverse=True) for group in groups]
+    n_groups = sum(len(cells) for cells, _ in places)
     if not n_groups or n_groups * len(rule.rows) > settings.rule_known:
         return rule.rows, rule.variances
-    sums = np.concatenate([np.arange(len(cells))[:, None] == at.ravel() for cells, at in held]).astype(np.float64)
-    counts = np.concatenate([group.counts[cells] for group, (cells, _) in zip(groups, held, strict=True)])
-    noise = np.concatenate([np.full(len(cells), g.stddev**2) for g, (cells, _) in zip(groups, held, strict=True)])
+    sums = np.concatenate([np.arange(len(cells))[:, None] == at.ravel() for cells, at in places]).astype(np.float64)
+    counts = np.concatenate([group.counts[cells] for group, (cells, _) in zip(groups, places, strict=True)])
+    noise = np.concatenate([np.full(len(cells), g.stddev**2) for g, (cells, _) in zip(groups, places, strict=True)])
     across = rule.variances[:, None] * sums.T
     gain = np.linalg.solve(sums @ across + np.diag(noise), across.T).T
     rows = rule.rows + gain @ (counts - sums @ rule.rows)

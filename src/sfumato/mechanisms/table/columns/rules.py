@@ -19,11 +19,6 @@ from sfumato.public.plan.measured import Measured
 from sfumato.public.schema.column import Column
 from sfumato.public.schema.following import Following, places_of
 
-#: Of what follows so surely the one count is believed.
-_SURE = 0.95
-#: How much less likely a band is that lies before another than one that lies behind it.
-_BACKWARDS = 1e-4
-
 
 @dataclass(frozen=True)
 class CountedRule:
@@ -37,15 +32,16 @@ class CountedRule:
     table: Measured
     follows: Integers
     sure: Floats
+    believed: float  # of what follows so surely the one count is taken
 
     @classmethod
     def read(cls, of: Following, table: Measured, settings: ColumnSettings) -> "CountedRule":
         """By the schema, or by the counts."""
         if of.is_given:
-            return cls(of, table, of.given(), np.ones(of.shape[0]))
+            return cls(of, table, of.given(), np.ones(of.shape[0]), settings.rule_sure)
         # So much likelier a column makes the counts of its row than noise alone would, with as many rows as are counted there.
         fit = np.maximum(table.values, 0.0) ** 2 / (2 * table.stddev**2)
-        return cls(of, table, *likeliest_rule(fit, settings))
+        return cls(of, table, *likeliest_rule(fit, settings), settings.rule_sure)
 
     def with_rows(self, rows: Floats, settings: ColumnSettings) -> "CountedRule":
         """The same where it is known about how many rows each combination has: the counts then say more of what follows."""
@@ -92,7 +88,7 @@ class CountedRule:
     @cached_property
     def _n_counts(self) -> Integers:
         """The one that follows is a guess where it is not sure, and the largest of several noisy counts: then all are added up."""
-        is_sure = self.sure > _SURE
+        is_sure = self.sure > self.believed
         return np.where(is_sure, 1, self.table.values.shape[1])
 
     @cached_property
@@ -191,13 +187,13 @@ def likeliest_rule(
 
     >>> fit = np.array([[9.0, 0.0], [0.4, 0.0], [8.0, 0.0], [0.0, 9.0]])
     >>> rule, sure = likeliest_rule(fit, ColumnSettings())
-    >>> rule.tolist(), sure.round(1).tolist()
-    ([0, 0, 0, 1], [1.0, 0.7, 1.0, 1.0])
+    >>> rule.tolist(), (sure > 0.9).tolist()
+    ([0, 0, 0, 1], [True, False, True, True])
     """
     columns = np.full(fit.shape[1], 1 / fit.shape[1]) if often is None else often
     chains = [Chain(same, columns) for same in settings.rule_neighbours]
     if place is not None and fit.shape[1] <= settings.rule_bands:
-        onwards = np.where(place > place[:, None], columns, columns * _BACKWARDS)
+        onwards = np.where(place > place[:, None], columns, columns * settings.rule_backwards)
         onwards /= onwards.sum(axis=1, keepdims=True)
         chains += [Chain(same, columns, onwards) for same in settings.rule_neighbours if same]
     every = [chain.chances(fit) for chain in chains]
