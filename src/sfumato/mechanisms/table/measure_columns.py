@@ -108,7 +108,7 @@ class ColumnStage:
         settings = self.plan.settings.columns
         if self.plan.schema.unit.max_rows > 1:
             obeys = rule.obeys(rule.rows)
-            return rule, Known(rule.follows, None, obeys, unsure=obeys < settings.rule_told)
+            return rule, Known(rule.follows, None, obeys, unsure=obeys < settings.rule_unsure)
         involved = (rule.of.column, *rule.of.reasons)
         columns = {
             feature.cells.column.name: counts
@@ -118,7 +118,7 @@ class ColumnStage:
         again = rule.with_rows(reason_rows(rule, columns, settings, total=total), settings)
         rows = again.surely(reason_rows(again, columns, settings, total=total), settings)
         obeys = again.obeys(rows)
-        return again, Known(again.follows, rows, obeys, unsure=obeys < settings.rule_told)
+        return again, Known(again.follows, rows, obeys, unsure=obeys < settings.rule_unsure)
 
     def _with_rules(self, feature: Feature, counted: Counted, rules: Sequence[CountedRule]) -> Counted:
         """A column with what rules have counted of it; not where persons are shortened, by each count in another way."""

@@ -87,7 +87,7 @@ class ColumnSettings:
     rule_beside: int = 2  #: neighbours on either side
     rule_sure: float = 0.95  #: of what follows so surely the one count is believed (judgement)
     rule_backwards: float = 1e-4  #: chance of a band that lies before another, over one that lies behind it (judgement)
-    rule_told: float = 0.98  #: where fewer of the rows obey, that is said (judgement)
+    rule_unsure: float = 0.98  #: where fewer of the rows obey, that is said (judgement)
     rule_known: int = 1 << 22  #: combinations of reasons times other counts of them that are put together (time)
 
     code_most: float = 3.0  #: no category moves a score by more (judgement)
