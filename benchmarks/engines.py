@@ -150,6 +150,7 @@ def connected(name: str) -> tuple[Any, Any]:
         from pyspark.sql import SparkSession
 
         cores = name.partition(":")[2] or "*"
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are of whichever Python comes first
         session = SparkSession.builder.master(f"local[{cores}]").config("spark.ui.enabled", "false").getOrCreate()
         session.range(4).mapInArrow(lambda batches: batches, "id long").collect()
         return session, session.stop
