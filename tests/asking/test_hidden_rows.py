@@ -44,7 +44,7 @@ def asker_of(private: dict[str, np.ndarray], seed: int) -> Asker:
     drawn = rng.choice(CELLS, N_ROWS, p=shares / shares.sum()) + rng.random(N_ROWS)
     synthetic = pd.DataFrame({"z": drawn, "g": np.where(rng.random(N_ROWS) < 0.5, "a", "b")})
     noted = NotedSum((Hot(name="cells", width=CELLS + 2, n_hot=2),), cell_of, (), {"cells": Measured(counts, NOISE)})
-    asker = Asker(SCHEMA, None, None, Answers(), synthetic)  # type: ignore[arg-type]
+    asker = Asker(SCHEMA, None, None, Answers(), synthetic)
     standing = stand_ins(asker.synthetic, SCHEMA, fewer=8)
     asker.__dict__["measurements"] = Measurements(SCHEMA, [noted], standing, float(N_ROWS), discrepancy=0.028)
     return asker
