@@ -4,6 +4,7 @@ import multiprocessing
 import os
 import signal
 import sys
+import time
 import traceback
 from functools import partial
 from itertools import pairwise
@@ -197,6 +198,25 @@ def test_a_client_that_is_closed_a_cluster_that_has_ended_and_one_without_worker
         for _ in range(2):  # closed in the middle of a release, and before it
             with pytest.raises(EngineError, match="client is closed, or its cluster has ended"):
                 measured(rows, rows_of(10))
+
+
+def test_a_cluster_that_loses_its_last_worker_is_not_waited_for(monkeypatch) -> None:
+    """Dask waits for another one, for ever."""
+    monkeypatch.setattr(dask_engine, "_PATIENCE", 0.2)
+    with (
+        distributed.LocalCluster(n_workers=1, processes=False, dashboard_address=None, silence_logs=50) as cluster,
+        distributed.Client(cluster, set_as_default=False) as made,
+    ):
+
+        def emptied(*asked, real=dask_engine.DaskRows._submit):
+            cluster.scale(0)
+            while made.nthreads():
+                time.sleep(0.02)
+            return real(*asked)
+
+        monkeypatch.setattr(dask_engine.DaskRows, "_submit", emptied)
+        with pytest.raises(EngineError, match="has no workers, so nothing is released"):
+            measured(engine_of(made), frame_of(rows_of(10), partitions=2))
 
 
 def test_a_line_that_was_made_for_a_release_is_closed_with_it(threads, monkeypatch) -> None:

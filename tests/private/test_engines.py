@@ -9,10 +9,13 @@ import sys
 import threading
 import time
 import warnings
+import zipfile
 from functools import partial
+from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 
+import numba
 import numpy as np
 import pandas as pd
 import pyarrow as pa
@@ -23,7 +26,7 @@ from hypothesis import strategies as st
 import sfumato as sf
 from sfumato import Column, Schema, Sensitive
 from sfumato.errors import ContractError, EngineError, SourceError
-from sfumato.private.engines import cluster, local, part, worker
+from sfumato.private.engines import cluster, local, part, spark_worker, worker
 from sfumato.private.engines.choose import engine_of
 from sfumato.private.engines.dask import Dask
 from sfumato.private.engines.here import HERE
@@ -453,6 +456,28 @@ def test_a_part_is_large_whatever_it_holds() -> None:
     sizes = {sys.getsizeof(part.packed(facts, [ArraySource(rows_of(rows))])) for rows in (0, 1, 10, 100_000)}
     assert len(sizes) == 1
     assert min(sizes) > 1_000_000
+
+
+def test_a_task_of_a_cluster_has_one_thread() -> None:
+    """A cluster has a task for every core: loops with a thread for each of these as well take twice as long."""
+    before = numba.get_num_threads()
+    assert part.quietly(numba.get_num_threads)() == 1
+    assert numba.get_num_threads() == before
+
+
+def test_archives_are_not_read_again_for_every_task_of_spark_and_are_read_when_something_is_imported(
+    monkeypatch, tmp_path: Path
+) -> None:
+    archive = str(tmp_path / "modules.zip")
+    with zipfile.ZipFile(archive, "w") as modules:
+        for name in ("first_of_the_archive", "second_of_the_archive"):
+            modules.writestr(f"{name}.py", f"NAME = '{name}'")
+    monkeypatch.syspath_prepend(archive)
+    import_module("first_of_the_archive")
+    assert archive in sys.path_importer_cache
+    assert not list(spark_worker._rows(iter(()), "part"))
+    assert archive not in sys.path_importer_cache
+    assert import_module("second_of_the_archive").NAME == "second_of_the_archive"
 
 
 class LosesAPart(InParts):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, HTTPServer
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import numpy as np
@@ -27,6 +27,16 @@ pytestmark = pytest.mark.slow
 
 AXE = (Path(__file__).parent / "vendor" / "axe.min.js").read_text(encoding="utf-8")
 _MILLISECONDS = 300_000  # a machine with other work takes its time
+#: Nothing but what the test asks for: no updates, no looking things up.
+_CHROMIUM_SAYS_LITTLE = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-dev-shm-usage",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--no-first-run",
+]
 _SETTINGS = {
     "OMP_NUM_THREADS": "1",
     "OPENBLAS_NUM_THREADS": "1",
@@ -103,14 +113,16 @@ def address(folder: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[
     ) as server:
         try:
             yield re.search(r"http\S+", server.stdout.readline())[0]
-        finally:
             server.terminate()
+            server.wait(timeout=60)  # a studio that is asked to end ends
+        finally:
+            server.kill()
 
 
 @pytest.fixture(scope="module")
 def context(address: str):
     with playwright.sync_playwright() as running:
-        browser = running.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox", "--disable-gpu"])
+        browser = running.chromium.launch(executable_path=CHROMIUM, args=_CHROMIUM_SAYS_LITTLE)
         made = browser.new_context(viewport={"width": 1400, "height": 900}, locale="en-GB")
         page = made.new_page()
         page.goto(address)
@@ -290,7 +302,9 @@ def test_a_server_on_another_port_is_sent_no_cookie(context, address: str) -> No
         def log_message(self, *_: object) -> None:
             pass
 
-    with HTTPServer(("127.0.0.1", 0), Stranger) as theirs:
+    with ThreadingHTTPServer(
+        ("127.0.0.1", 0), Stranger
+    ) as theirs:  # a browser also opens lines on which it says nothing
         threading.Thread(target=theirs.serve_forever, daemon=True).start()
         place = f"http://127.0.0.1:{theirs.server_port}"
         (ours,) = (cookie for cookie in context.cookies() if cookie["name"].startswith("sfumato_studio"))

@@ -6,7 +6,7 @@ they came, and their digests say whether they are the same.
 
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from typing import Any
 
@@ -32,9 +32,11 @@ _SETTINGS = {
     "distributed.diagnostics.computations.max-history": 0,
     "distributed.scheduler.http.routes": [],  # which pages there are, even without a dashboard
     "distributed.worker.http.routes": [],
+    # Without Dask's own threshold of the allocator, under which memory goes to the system and comes back with every batch.
+    "distributed.nanny.pre-spawn-environ": {"OMP_NUM_THREADS": 1, "OPENBLAS_NUM_THREADS": 1, "MKL_NUM_THREADS": 1},
 }
 
-#: Seconds for a cluster without workers to get one: some start them when there is something to do.
+#: Seconds for a cluster without workers to get one: some start them when there is something to do, and after one was lost.
 _PATIENCE = 60
 #: Schemes that do nothing without keys.
 _WITH_KEYS = ("tls", "wss")
@@ -97,7 +99,7 @@ class DaskRows(ClusterRows):
         with self._answering():
             groups = self._groups(raw)
             hashed = [self._submit(parts.hashed, self._facts, some, key) for some in groups]
-            by_part, numbers = numbers_of(self._client.gather(hashed), key=key, max_rows=max_rows)
+            by_part, numbers = numbers_of(self._gathered(hashed), key=key, max_rows=max_rows)
             ends = parts.person_ends(numbers, parts=len(groups))
             split = [self._submit(parts.split, self._facts, g, n, ends) for g, n in zip(groups, by_part, strict=True)]
             self._parts = [
@@ -154,7 +156,18 @@ class DaskRows(ClusterRows):
         return self._client.submit(work, *arguments, pure=False)
 
     def _every(self, futures: Iterable[Any]) -> dict[int, Any]:
-        return dict(enumerate(self._client.gather(list(futures))))
+        return dict(enumerate(self._gathered(list(futures))))
+
+    def _gathered(self, futures: Sequence[Any]) -> Sequence[Any]:
+        """Answers, waited for as long as somebody works for the cluster: Dask would wait for workers that never come back."""
+        wait = import_module("distributed").wait
+        while True:
+            with suppress(TimeoutError), self._client.as_current():
+                wait(futures, timeout=_PATIENCE)
+                break
+            _require_workers(self._client)
+        answers: Sequence[Any] = self._client.gather(futures)
+        return answers
 
     @contextmanager
     def _answering(self) -> Iterator[None]:

@@ -28,6 +28,7 @@ from sfumato.private.kernel.sums import Sums
 from sfumato.private.rows.batches import Batches, Piece, regrouped, rows_at_once
 from sfumato.private.rows.row_alone import RowMap
 from sfumato.public.certificate.software import installed_software, others_than_here
+from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.doors import GroupOf
 from sfumato.public.plan.probe import take
 from sfumato.public.schema.schema import Batch, Schema
@@ -131,7 +132,7 @@ def quietly(work: Callable[..., Result]) -> Callable[..., Result | Refusal]:
         if refused is not None:
             return refused
         try:
-            with silence():
+            with silence(), few_threads(1):  # a cluster has a task for every core already
                 return work(*arguments)
         except SfumatoError as error:
             return Refusal(type(error)(str(error)))

@@ -7,10 +7,12 @@ a file on the way to the JVM) is sealed: AES-256-GCM under a key that travels wi
 import hashlib
 import os
 import pickle
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain, count, groupby, pairwise
 from typing import Any
+from zipimport import zipimporter
 
 import numpy as np
 import pyarrow as pa
@@ -289,10 +291,21 @@ def _routed(
 
 def _rows(batches: Batches, *names: str) -> Iterator[tuple[Any, ...]]:
     """The rows of Arrow batches as tuples; bytes are looked at where they lie."""
+    _forget_archives()
     for batch in batches:
         columns = [batch.column(name) for name in names]
         for at in range(batch.num_rows):
             yield tuple(_plain(column[at]) for column in columns)
+
+
+def _forget_archives() -> None:
+    """Before every task, Spark has Python read anew what lies in the archives that are known here, its own among them.
+
+    That takes longer than most tasks. Those that are not known are opened when something is imported, and change nothing.
+    """
+    for place, finder in list(sys.path_importer_cache.items()):
+        if isinstance(finder, zipimporter):
+            sys.path_importer_cache.pop(place, None)
 
 
 def _plain(scalar: pa.Scalar) -> Any:
