@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -27,19 +28,21 @@ def quick(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Jobs:
     return Jobs(tmp_path / "jobs")
 
 
-def ended(jobs: Jobs, job: Job, seconds: float = 20) -> Progress:
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        if (found := jobs.progress(job)).is_over:
-            return found
-        time.sleep(0.02)
-    raise AssertionError("the job did not end")
+def ended(jobs: Jobs, job: Job) -> Progress:
+    return awaited(jobs, job, lambda found: found.is_over)
 
 
 def told(jobs: Jobs, job: Job) -> Progress:
-    while not (found := jobs.progress(job)).of:
+    return awaited(jobs, job, lambda found: found.of > 0)
+
+
+def awaited(jobs: Jobs, job: Job, wanted: Callable[[Progress], bool]) -> Progress:
+    until = time.monotonic() + 120
+    while time.monotonic() < until:
+        if wanted(found := jobs.progress(job)):
+            return found
         time.sleep(0.02)
-    return found
+    raise AssertionError(f"the job has not come so far: {jobs.progress(job)}")
 
 
 def test_a_job_tells_its_stage_and_its_answer(quick: Jobs) -> None:
@@ -76,6 +79,15 @@ def test_a_job_that_will_not_end_is_killed(quick: Jobs) -> None:
     assert not quick.progress(job).is_over
     quick.cancel(job)
     assert ended(quick, job).state == "cancelled"
+
+
+def test_a_job_that_ends_while_it_is_cancelled_is_cancelled(quick: Jobs, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process is gone, and the thread that was to say so has not come to it."""
+    job = quick.start("release", [_SAY])
+    ended(quick, job)
+    monkeypatch.setattr(quick, "_is_alive", lambda job: True)
+    quick.cancel(job)
+    quick.cancel(job)
 
 
 def test_a_killed_job_leaves_nothing_half_written(quick: Jobs, tmp_path: Path) -> None:

@@ -249,12 +249,17 @@ def test_sixty_columns_cancelled_begun_again_and_received(watched: Watched, fold
     assert not watched.wrong
 
 
+def is_focused(page, selector: str) -> None:
+    """Asked from outside: a script of the test that waits within the page is one that the page's policy forbids."""
+    playwright.expect(page.locator(selector)).to_be_focused(timeout=_MILLISECONDS)
+
+
 def edit_by_keyboard(page) -> None:
     """A column is changed without a mouse, and what is wrong is told beside its field."""
     page.get_by_role("link", name="Change age").focus()
     page.keyboard.press("Enter")
     page.locator("tr.editing select").wait_for()
-    page.wait_for_function("document.activeElement.name === 'type'")
+    is_focused(page, "tr.editing [name=type]")
     seen = page.evaluate("getComputedStyle(document.activeElement).outline")
     assert "solid 3px" in seen  # who has no mouse sees where they are
     page.keyboard.type("whole")
@@ -264,13 +269,13 @@ def edit_by_keyboard(page) -> None:
     page.keyboard.type("0")
     page.keyboard.press("Enter")
     page.get_by_text("must be above the lower one").wait_for()
-    page.wait_for_function("document.activeElement.name === 'high'")
+    is_focused(page, "tr.editing [name=high]")
     editing = page.locator("tr.editing")
     editing.get_by_label("At least").fill("0")
     editing.get_by_label("At most").fill("120")
     page.keyboard.press("Enter")
     page.get_by_text("0 – 120").wait_for()
-    page.wait_for_function("document.activeElement.id === 'edit-1'")
+    is_focused(page, "#edit-1")
 
 
 def two_tabs(watched: Watched) -> None:

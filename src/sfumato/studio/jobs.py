@@ -17,6 +17,7 @@ import sys
 import threading
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Literal
@@ -193,7 +194,8 @@ class Jobs:
         marker = self.folder(job) / "cancelled"
         number = signal.SIGKILL if marker.exists() else signal.SIGTERM
         marker.touch(mode=0o600)
-        os.kill(job.pid, number)
+        with suppress(ProcessLookupError):  # it has ended meanwhile, and nobody has said so yet
+            os.kill(job.pid, number)
         if number == signal.SIGKILL:
             _sweep(job)
 
