@@ -133,10 +133,10 @@ def context(address: str):
 
 
 @pytest.fixture
-def watched(context, address: str) -> Iterator[Watched]:
-    page = context.new_page()
-    yield Watched(page, address.split("/enter")[0])
-    page.close()
+def watched(context, address: str) -> Watched:
+    return Watched(
+        context.new_page(), address.split("/enter")[0]
+    )  # closed with the browser, which has a limit of time for it
 
 
 def test_the_whole_way_with_the_demo(watched: Watched, folder: Path) -> None:
