@@ -1,5 +1,6 @@
 """The command line: what each command answers, and that each bad input ends in a sentence with nothing left behind."""
 
+import ast
 import errno
 import inspect
 import json
@@ -384,6 +385,12 @@ def test_the_list_of_commands_has_their_own_help():
             assert listed.help_of(name) == inspect.cleandoc(group.load(name).callback.__doc__)
 
 
+def test_a_command_that_runs_is_found_without_reading_sources(place, monkeypatch):
+    """Python's own parser is one for all threads, and a test that ran beside another's traceback met it at the wrong depth."""
+    monkeypatch.setattr(ast, "parse", None)
+    assert run("plan", "schema.toml", "--epsilon", "1").exit_code == 0
+
+
 def test_usage_is_exit_code_two(place):
     assert run("release", "patients.csv").exit_code == 2
     assert run("plan", "schema.toml", "--epsilon", "much").exit_code == 2
@@ -679,6 +686,34 @@ except KeyboardInterrupt as stop:
 """
     done = run_program(program)
     assert (done.returncode, done.stdout.strip()) == (0, stopped), done.stderr
+
+
+def test_a_stop_is_not_taken_for_a_number(run_program):
+    """mpmath takes whatever is raised while it takes a float apart for a float that is none."""
+    program = """
+import math, os, signal
+import mpmath
+from sfumato.cli.refusals import stop_cleanly
+
+def frexp(x, once=[1]):
+    if once:
+        once.pop()
+        os.kill(os.getpid(), signal.SIGTERM)
+    return math.frexp(x)
+
+class Math:
+    frexp = staticmethod(frexp)
+
+stop_cleanly()
+mpmath.libmp.libmpf.math = Math
+try:
+    while True:
+        assert mpmath.mpf(0.5) == 0.5
+except KeyboardInterrupt as stop:
+    print(type(stop).__name__)
+"""
+    done = run_program(program)
+    assert (done.returncode, done.stdout.strip()) == (0, "Terminated"), done.stderr
 
 
 @pytest.mark.slow

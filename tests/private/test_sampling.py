@@ -1,7 +1,9 @@
 """Coins, subsets and bins: right in distribution, independent, and exact at the edges."""
 
+import math
 from itertools import combinations, pairwise
 
+import mpmath
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -46,6 +48,14 @@ def test_runs_longer_than_the_table_are_exact() -> None:
     found = heads(300_000_000, rate=1e-6, source=seeded(3))
     scaled = np.diff(found) * 1e-6
     assert stats.kstest(scaled, "expon").pvalue > FALSE_ALARM
+
+
+@pytest.mark.parametrize("rate", [1e-9, 1e-5, 256 / 60000, 0.1, 1 / 3, 0.97, 1 - 2**-53])
+def test_thresholds_are_those_of_multiple_precision(rate: float) -> None:
+    with mpmath.workprec(400):
+        tail = 1 - mpmath.mpf(rate)
+        exact = [int((1 - tail**k) * 2**128) for k in range(1, min(2**15 - 1, math.ceil(90 / rate)) + 1)]
+    assert list(sampling._gap_table(rate).thresholds) == [min(one, 2**128 - 1) for one in exact]
 
 
 def test_every_position_is_equally_likely() -> None:

@@ -66,11 +66,12 @@ class Listing(TyperGroup):
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
         """The command that runs; a misspelt one is answered with the nearest."""
-        if args and args[0] not in self.listed and not args[0].startswith("-"):
+        if args and args[0] in self.listed:
+            return args[0], self.load(args[0]), args[1:]
+        if args and not args[0].startswith("-"):
             near = did_you_mean(args[0], self.listed)
             ctx.fail(f"No such command {args[0]!r}.{near}")
-        name, command, rest = super().resolve_command(ctx, args)
-        return (name, command, rest) if name is None else (name, self.load(name), rest)
+        return super().resolve_command(ctx, args)
 
     def load(self, name: str) -> Any:
         """A command, imported."""

@@ -32,7 +32,8 @@ EXIT_CODES = {
     TERMINATED: "asked to end",
 }
 
-_COMPILERS, _AGAIN_SECONDS = ("numba", "llvmlite"), 0.01
+#: Libraries in which a request is lost: compilers, and one that takes any exception for a number that does not exist.
+_DEAF, _AGAIN_SECONDS = ("numba", "llvmlite", "mpmath"), 0.01
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -61,12 +62,13 @@ def _stop(number: int, frame: FrameType | None) -> None:
 
 
 def _put_off(number: int, frame: FrameType | None) -> bool:
-    """Whether a request has to wait until code of the compiler is left. It then comes again by itself.
+    """Whether a request has to wait until code is left in which it would be lost. It then comes again by itself.
 
     Python that numba calls from C cannot take an exception out of nowhere: while machine code is made it was lost, and where
-    a result of it is handed back to Python the process crashed. A loop hears of a request there first of all.
+    a result of it is handed back to Python the process crashed. A loop hears of a request there first of all. Where mpmath
+    takes a float apart, it went on with a number that is none.
     """
-    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] not in _COMPILERS:
+    while frame is not None and frame.f_globals.get("__name__", "").partition(".")[0] not in _DEAF:
         frame = frame.f_back
     if frame is None:
         return False

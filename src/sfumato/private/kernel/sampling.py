@@ -7,7 +7,6 @@ they fall the same.
 import math
 from functools import lru_cache
 
-import mpmath
 import numpy as np
 
 from sfumato.private.kernel.arrays import Integers, Small, compile_kernel
@@ -18,6 +17,8 @@ _LARGEST = np.uint64(2**64 - 1)
 _CHUNK = 1 << 16  # choices at a time: they stay in the processor's cache
 #: Rows whose coins come from one stream, a constant of nature here: another number would give every row another coin.
 _ROWS = 1024
+#: Probabilities of tails are whole numbers of units of 2^-240.
+_FRACTION_BITS = 240
 
 
 @lru_cache(maxsize=8)
@@ -27,11 +28,12 @@ def _gap_table(rate: float) -> InversionTable:
     The largest value means "that many tails, and nothing known of the next coin": coins have no memory.
     """
     size = min(MAX_THRESHOLDS, math.ceil(90 / rate))
-    with mpmath.workprec(240):
-        tails, thresholds = mpmath.mpf(1), []
-        for _ in range(size):
-            tails *= 1 - mpmath.mpf(rate)
-            thresholds.append(min(int((1 - tails) * mpmath.mpf(2) ** 128), 2**128 - 1))
+    heads_in, of = rate.as_integer_ratio()
+    one = 1 << _FRACTION_BITS
+    tail, tails, thresholds = (of - heads_in) * one // of, one, list[int]()
+    for _ in range(size):
+        tails = tails * tail >> _FRACTION_BITS
+        thresholds.append(min(one - tails >> _FRACTION_BITS - 128, 2**128 - 1))
     return InversionTable.from_thresholds(thresholds)
 
 
