@@ -147,11 +147,9 @@ def connected(name: str) -> tuple[Any, Any]:
         client.run(__import__, "sfumato")
         return client, lambda: (client.close(), cluster.close())
     if name.startswith("spark"):
-        from pyspark.sql import SparkSession
+        from sfumato.private.engines.spark_session import started
 
-        cores = name.partition(":")[2] or "*"
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else workers are of whichever Python comes first
-        session = SparkSession.builder.master(f"local[{cores}]").config("spark.ui.enabled", "false").getOrCreate()
+        session, _ = started(f"local[{name.partition(':')[2] or '*'}]")
         session.range(4).mapInArrow(lambda batches: batches, "id long").collect()
         return session, session.stop
     return name, lambda: None

@@ -260,6 +260,17 @@ def test_a_session_that_is_open_is_used_and_not_stopped(session) -> None:
     assert session.conf.get("spark.io.encryption.enabled") == "true"
 
 
+@pytest.mark.parametrize("is_encrypted", ["true", "false"])
+def test_rows_lie_on_a_disk_only_where_it_is_encrypted(session, monkeypatch, is_encrypted) -> None:
+    conf = session.sparkContext.getConf().set("spark.io.encryption.enabled", is_encrypted)
+    monkeypatch.setattr(type(session.sparkContext), "getConf", lambda self: conf)
+    view = view_of(table(), engine_of(session), steps=EVERYONE)
+    view.noisy_sum("everyone", travelling.numbers)
+    level = view._View__rows._packed.storageLevel
+    view.close()
+    assert (level.useDisk, level.useMemory, level.deserialized) == (is_encrypted == "true", True, True)
+
+
 @pytest.mark.parametrize("what", ["executor", "own"])
 def test_in_a_process_of_its_own(what, tmp_path) -> None:
     """An executor is killed with tasks in flight, under a log of events; and a session that the engine makes ends with it."""

@@ -1,7 +1,7 @@
 """Rows on Spark: in a session that is there already, or in one of this machine that ends with the release.
 
-Parts are rows of a frame that is kept in the executors' memory and never on a disk. What is evicted or lost, Spark makes again
-from where it came, and its digest says whether it is the same.
+Parts are rows of a frame that is kept in the executors' memory, and on their disks what does not fit there, if Spark encrypts what
+it writes. What is evicted or lost, Spark makes again from where it came, and its digest says whether it is the same.
 """
 
 import pickle
@@ -169,8 +169,11 @@ class SparkRows(ClusterRows):
             self._keep(self._frame(sealed, worker.SENT).mapInArrow(pack, worker.BLOBS))
 
     def _keep(self, frame: Any) -> None:
-        """Keep blobs in memory, in the place of those before."""
-        level = import_module("pyspark").StorageLevel(False, True, False, True)  # memory only, as objects
+        """Keep blobs in the place of those before: in memory, and on a disk none that could be read there."""
+        is_sealed = self._session.sparkContext.getConf().get("spark.io.encryption.enabled", "false") == "true"
+        level = import_module("pyspark").StorageLevel(
+            useDisk=is_sealed, useMemory=True, useOffHeap=False, deserialized=True
+        )
         before, self._packed = self._packed, frame.persist(level)
         blobs: dict[int, list[Any]] = {}
         for number, _, n_rows, digest in sorted(map(tuple, self._packed.select(*_OF_BLOBS).collect())):
