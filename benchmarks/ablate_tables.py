@@ -54,6 +54,7 @@ STAGES = {
     "sizes of corrections by column": ("utility", ("stops-29000", "mixed-29000", "one-hot-20000", "insurance-whi")),
     "size of a number's errors": ("utility", ("slopes-number", "product", "waves", "insurance-hours")),
     "recount of a rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked")),
+    "lengthened ratios": ("utility", ("schooling", "few-classes", "rare-classes")),
     "exceptions of scarce classes": ("utility", ("intrusions", "rare-classes")),
     "steeper scores of a rare class": (
         "utility",

@@ -115,11 +115,17 @@ class JointStage:
             self._settings,
             ordered=ordered,
             better_known=binned.better_known,
+            lengthened=~scarce if self._lengthens(binned.n_classes) else None,
         )
         joints = of_classes()
         if scarce.any():
             joints = of_classes(expected=few.expected(joints, tables, margins, per_class, exceptions))
         return per_class, joints, rare_stddev, few.uses if scarce.any() else 0
+
+    def _lengthens(self, n_classes: int) -> bool:
+        """Whether departures of classes are lengthened: of several, which have few rows each. Very many have nothing to gain."""
+        is_several = 2 < n_classes <= self.plan.settings.target.tree_classes
+        return is_several and not self.plan.number_target and self._settings.lengthens_ratios
 
     def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
         """The centred table of every column, and rows of each class."""

@@ -39,9 +39,10 @@ def tables(counts, *, stddev: float, seed: int = 1) -> list[ClassTable]:
     return [ClassTable(t - t.mean(axis=1, keepdims=True), np.full(3, max(stddev, 1e-6))) for t in noisy]
 
 
-def joints(counts, *, stddev: float) -> list[np.ndarray]:
+def joints(counts, *, stddev: float, lengthened: bool = False) -> list[np.ndarray]:
     margins = [c.sum(axis=0) / c.sum() for c in counts]
-    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, JOINT)
+    which = np.ones(len(PER_CLASS), dtype=bool) if lengthened else None
+    return joint_tables(tables(counts, stddev=stddev), binnings(), margins, PER_CLASS, JOINT, lengthened=which)
 
 
 def test_without_noise_the_class_tables_are_found() -> None:
@@ -50,12 +51,13 @@ def test_without_noise_the_class_tables_are_found() -> None:
         assert np.abs(found - exact / exact.sum()).sum() / 2 < 0.02
 
 
+@pytest.mark.parametrize(("lengthened", "most"), [(False, 0.04), (True, 0.08)])
 @pytest.mark.parametrize("stddev", [300.0, 100_000.0])
-def test_noise_alone_leaves_every_class_with_all_rows(stddev: float) -> None:
+def test_noise_alone_leaves_every_class_with_all_rows(stddev: float, lengthened: bool, most: float) -> None:
     counts = truth(apart=0.0)
-    for found in joints(counts, stddev=stddev):
+    for found in joints(counts, stddev=stddev, lengthened=lengthened):
         alike = np.outer(found.sum(axis=1), found.sum(axis=0))
-        assert np.abs(found - alike).sum() / 2 < 0.04
+        assert np.abs(found - alike).sum() / 2 < most
 
 
 def test_between_the_two_it_is_nearer_than_the_noisy_table_itself() -> None:
@@ -73,6 +75,35 @@ def test_tables_are_probabilities_and_keep_the_rates_of_the_classes(stddev: floa
         assert found.sum() == pytest.approx(1.0)
         assert (found > 0).all()
         assert found.sum(axis=1) == pytest.approx(PER_CLASS / PER_CLASS.sum(), abs=1e-6)
+
+
+def test_a_small_class_departs_as_far_as_it_does_in_truth_where_noise_hides_a_part() -> None:
+    """Shrunk tables alone would say that a class is harder to tell apart than it is; longer ones are hardly less right."""
+    column = Column(name="x", kind="categorical", categories=tuple("abcdefghij"))
+    binning = Binning(Cells(column), 10, np.arange(10), np.ones(10), PointMasses())
+    margin, per_class, rng = np.full(10, 0.1), np.array([19_800.0, 200.0]), np.random.default_rng(4)
+    which = {"shrunk": None, "lengthened": np.array([True, True]), "the other class": np.array([True, False])}
+    length, wrong, n_columns = dict.fromkeys(which, 0.0), dict.fromkeys(which, 0.0), 8
+    true_length = 0.0
+    for _ in range(20):
+        shares = np.exp(0.7 * rng.normal(size=(n_columns, 10)))
+        shares /= shares.sum(axis=1, keepdims=True)
+        true_length += float(((shares - margin) ** 2).sum())
+        given = []
+        for share in shares:
+            noisy = np.stack([19_800 * margin, 200 * share]) + 16.0 * rng.standard_normal((2, 10))
+            given.append(ClassTable(noisy - noisy.mean(axis=1, keepdims=True), np.full(2, 16.0)))
+        for name, lengthened in which.items():
+            found = joint_tables(
+                given, [binning] * n_columns, [margin] * n_columns, per_class, JOINT, lengthened=lengthened
+            )
+            of_class = np.stack([joint[1] / joint[1].sum() for joint in found])
+            length[name] += float(((of_class - margin) ** 2).sum())
+            wrong[name] += float(((of_class - shares) ** 2).sum())
+    assert length["the other class"] == pytest.approx(length["shrunk"])
+    assert length["shrunk"] < 0.5 * true_length
+    assert 0.65 * true_length < length["lengthened"] < 1.25 * true_length
+    assert wrong["lengthened"] < 1.1 * wrong["shrunk"] < true_length
 
 
 def test_all_classes_together_have_a_margin_that_is_better_known() -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.simplex import rows_to_simplex
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
@@ -80,12 +80,14 @@ def joint_tables(
     ordered: int = 0,
     expected: Sequence[Floats] | None = None,
     better_known: Sequence[bool] | None = None,
+    lengthened: Flags | None = None,
 ) -> list[Floats]:
     """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
     Classes depart from what is `expected` of each, or else from all rows. The first `ordered` classes lie along a line: all
     but the one for missing numbers, or none. In columns whose margins are `better_known` than the sum of class tables, classes
-    add up to them; not along a number, where curves are smooth, and so is what they add up to.
+    add up to them; not along a number, where curves are smooth, and so is what they add up to. Departures of classes that are
+    `lengthened` are as large as the true ones should be.
     """
     shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
     modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
@@ -103,6 +105,12 @@ def joint_tables(
             looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
+        if lengthened is not None:
+            doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
+            longer = np.where(
+                lengthened[some], _lengthening(beyond, doubts, margins, most=settings.most_lengthened), 1.0
+            )
+            beyond = [longer[:, None] * of_column for of_column in beyond]
         for c in tables[0].precision:
             of_rare = _of_exception(c, tables, binnings, margins, per_class, settings)
             for of_column, own in zip(beyond, of_rare, strict=True):
@@ -179,11 +187,12 @@ class _Look:
 
     log_likelihood: Floats  # by class, and shape and size
     means: Floats  # by class, shape and size, and bin
+    variances: Floats  # of the departure, likewise
 
     @classmethod
     def at(cls, seen: Floats, modes: Sequence[_Modes], squares: Floats, stddev: Floats, *, sizes: Floats) -> "_Look":
         """Of what was seen, by class and in coordinates of which each has noise of its own."""
-        likely, means = [], []
+        likely, means, variances = [], [], []
         noise = stddev[:, None, None] ** 2
         for mode in modes:
             along = (seen @ mode.vectors)[:, None]
@@ -191,11 +200,17 @@ class _Look:
             variance = signal + noise
             likely.append(-0.5 * (along**2 / variance + np.log(variance)).sum(axis=2))
             means.append((signal / variance * along) @ mode.vectors.T)
-        return cls(np.concatenate(likely, axis=1), np.concatenate(means, axis=1))
+            variances.append((signal / variance * noise) @ mode.vectors.T**2)
+        return cls(*(np.concatenate(each, axis=1) for each in (likely, means, variances)))
 
     def mean(self, weights: Floats) -> Floats:
         """The departure of each class, each shape and size by its probability."""
         return np.asarray(np.einsum("cs,csb->cb", weights, self.means))
+
+    def variance(self, weights: Floats) -> Floats:
+        """What is not known of it: within shapes and sizes, and between them."""
+        squares = np.einsum("cs,csb->cb", weights, self.means**2 + self.variances)
+        return np.asarray(np.maximum(squares - self.mean(weights) ** 2, 0.0))
 
 
 def _of_exception(
@@ -216,6 +231,23 @@ def _of_exception(
     shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, likely, strict=True)]
     shares = no_clearer(shares, margins, settings)
     return [rows * (share - margin) for share, margin in zip(shares, margins, strict=True)]
+
+
+def _lengthening(
+    beyond: Sequence[Floats], doubts: Sequence[Floats], margins: Sequence[Floats], *, most: float
+) -> Floats:
+    """By what to multiply the departures of each class, so that all of them together are as large as they should be.
+
+    A mean over what is possible is smaller than what is true: by as much as noise hides. Rows drawn by it have classes that
+    are harder to distinguish than real ones, and the chance in them is as large as ever. So departures are as long
+    as the true ones are expected to be, in the direction that is known (constrained Bayes: Louis 1984, Ghosh 1992); but not
+    many times as long, or they would be farther from the truth, on average, than none at all.
+    """
+    known = sum(
+        (ratio**2 / np.maximum(margin, 1e-12)).sum(axis=1) for ratio, margin in zip(beyond, margins, strict=True)
+    )
+    hidden = sum((doubt / np.maximum(margin, 1e-12)).sum(axis=1) for doubt, margin in zip(doubts, margins, strict=True))
+    return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), most))
 
 
 def _learned_weights(log_likelihood: Floats, settings: JointSettings) -> Floats:

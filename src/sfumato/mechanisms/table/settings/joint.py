@@ -16,6 +16,8 @@ class JointSettings:
     ratio_prior: float = 0.3  #: added to each weight, so that none is ruled out
     ratio_floor: float = 0.005  #: this part of every class looks like all rows (judgement)
     ratio_least: float = 0.02  #: no bin has less than this part of what all rows have there (judgement)
+    lengthens_ratios: bool = True  #: of several classes, ratios are as large as the true ones should be (zoo)
+    most_lengthened: float = 2.0  #: and at most so many times as large (beyond, farther from the truth than none)
     ratio_at_once: int = 256  #: classes that are worked on together (memory)
 
     recounts_rare: bool = True  #: a rare class is counted again in the place of gradients

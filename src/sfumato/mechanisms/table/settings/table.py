@@ -51,6 +51,7 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "round values": {"columns.rounds_values": False},
     "differences": {"sizes.compares_columns": False},
     "codes": {"sizes.counts_codes": False},
+    "lengthened ratios": {"joint.lengthens_ratios": False},
     "recount of a rare class": {"joint.recounts_rare": False},
     "exceptions of scarce classes": {"joint.counts_exceptions": False},
     "moments": _shares("moments"),
