@@ -106,6 +106,7 @@ class JointStage:
         scarce = few.scarce(binned, tables, per_class)
         if scarce.any():
             per_class, exceptions = few.rows(binned, tables, margins, per_class, scarce)
+        # A scarce class is put together of the others as they are.
         of_classes = partial(
             joint_tables,
             tables,
@@ -115,7 +116,7 @@ class JointStage:
             self._settings,
             ordered=ordered,
             better_known=binned.better_known,
-            lengthened=~scarce if self._lengthens(binned.n_classes) else None,
+            lengthened=self._lengthens(binned.n_classes) and not scarce.any(),
         )
         joints = of_classes()
         if scarce.any():

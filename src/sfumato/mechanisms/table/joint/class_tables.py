@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
+from sfumato.mechanisms.common.arrays import Floats, Integers
 from sfumato.mechanisms.common.simplex import rows_to_simplex
 from sfumato.mechanisms.table.columns.binning import Binning
 from sfumato.mechanisms.table.joint.rare_class_tables import no_clearer, rare_ratios
@@ -80,14 +80,14 @@ def joint_tables(
     ordered: int = 0,
     expected: Sequence[Floats] | None = None,
     better_known: Sequence[bool] | None = None,
-    lengthened: Flags | None = None,
+    lengthened: bool = False,
 ) -> list[Floats]:
     """The probabilities of (class, bin) of every column, of which margins are the probabilities of bins.
 
     Classes depart from what is `expected` of each, or else from all rows. The first `ordered` classes lie along a line: all
     but the one for missing numbers, or none. In columns whose margins are `better_known` than the sum of class tables, classes
-    add up to them; not along a number, where curves are smooth, and so is what they add up to. Departures of classes that are
-    `lengthened` are as large as the true ones should be.
+    add up to them; not along a number, where curves are smooth, and so is what they add up to. Departures that
+    are `lengthened` are as large as the true ones should be.
     """
     shapes, sizes = [RatioKernel(*kernel) for kernel in settings.ratio_shapes], np.array(settings.ratio_sizes)
     modes = [[_modes(one, b, margin) for one in shapes] for b, margin in zip(binnings, margins, strict=True)]
@@ -105,11 +105,9 @@ def joint_tables(
             looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
         weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
-        if lengthened is not None:
+        if lengthened:
             doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
-            longer = np.where(
-                lengthened[some], _lengthening(beyond, doubts, margins, most=settings.most_lengthened), 1.0
-            )
+            longer = _lengthening(beyond, doubts, margins, most=settings.most_lengthened)
             beyond = [longer[:, None] * of_column for of_column in beyond]
         for c in tables[0].precision:
             of_rare = _of_exception(c, tables, binnings, margins, per_class, settings)
