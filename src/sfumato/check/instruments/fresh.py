@@ -28,6 +28,7 @@ from sfumato.check.instruments.outcome import Outcome, outcome_of
 from sfumato.errors import ContractError
 from sfumato.mechanism import Mechanism, made_from, record_of
 from sfumato.model import Classifier, Product
+from sfumato.public.machine.threads import few_threads
 from sfumato.public.plan.answers import AnsweredDoors, Answers
 from sfumato.public.plan.plan import Plan
 from sfumato.public.plan.probe import random_batch
@@ -190,8 +191,9 @@ def _answer(asked: Path) -> None:
     except Exception as error:  # noqa: BLE001 - a class that cannot be made anew is a finding
         built = Built(f"{type(error).__name__}: {error}", {})
     else:
-        outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(plan, answers)), schema)
-        built = build_here(mechanism, outcome, schema, seed=seed, rows=rows)
+        with few_threads():
+            outcome = outcome_of(mechanism, NotedDoors(AnsweredDoors(plan, answers)), schema)
+            built = build_here(mechanism, outcome, schema, seed=seed, rows=rows)
     asked.with_suffix(".answer").write_bytes(pickle.dumps(built))
 
 
