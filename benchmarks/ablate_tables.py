@@ -72,6 +72,7 @@ OF_MOMENTS: dict[str, tuple[str, tuple[str, ...], dict[str, float]]] = {
         ("signals-178", "spreads-150", "wide-120-classes"),
         {"least_evidence": math.inf},
     ),
+    "shapes of columns": ("tvd_1", ("wide-120-classes", "vibrations-128", "spreads-150"), {"most_groups": 0}),
     "steeper labels of wide tables": ("utility", ("signals-178", "spreads-150", "wide-300"), {"steepness": 1.0}),
     "neighbouring columns": ("tvd_2", ("signals-178", "spreads-150"), {"sure_correlation": math.inf}),
 }

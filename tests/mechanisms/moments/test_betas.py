@@ -7,6 +7,7 @@ from scipy.special import ndtr
 import sfumato as sf
 from sfumato.mechanisms.moments.betas import fit_betas
 from sfumato.mechanisms.moments.gaussian import Gaussian
+from sfumato.mechanisms.moments.generator import Generator
 from sfumato.mechanisms.moments.lengths import Lengths, LengthScale
 from sfumato.mechanisms.moments.model import MomentsModel
 from sfumato.mechanisms.moments.points import Frame
@@ -57,15 +58,20 @@ def population() -> Population:
 
 def model(means: np.ndarray) -> MomentsModel:
     """Entries of a row: low, whether it is missing, two codes, high. Numbers are a deviation or so away from a bound."""
-    return MomentsModel(
-        schema=SCHEMA,
+    generator = Generator(
+        numbers=np.array([0, 4]),
         frame=Frame(np.array([0.15, 0.1, 0.6, 0.3, 0.9]), UNIT),
-        settings=MomentsSettings(),
         population=population(),
-        discriminant=None,
         rates=np.array([0.5, 0.25, 0.25]),
         means=means,
+        settings=MomentsSettings(),
+    )
+    return MomentsModel(
+        schema=SCHEMA,
+        generator=generator,
+        margins=None,
         weights=None,
+        discriminant=None,
         alpha=0.0,
         noisy_rows=1_000.0,
         noisy_rows_stddev=1.0,

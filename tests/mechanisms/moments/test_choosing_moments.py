@@ -69,8 +69,16 @@ def test_many_classes_of_few_rows_go_to_moments_which_measures_their_means() -> 
     assert has_few_rows_each(FEW)
     planned = sf.plan("auto", FEW, BUDGET)
     assert planned.mechanism == Moments()
-    assert [step.name for step in planned.steps] == ["lengths", "mean", "spreads", "squares", "moments", "means"]
-    assert planned.steps[-1].share > 0.6 * sum(step.share for step in planned.steps)
+    assert [step.name for step in planned.steps] == [
+        "lengths",
+        "mean",
+        "spreads",
+        "squares",
+        "moments",
+        "means",
+        "margins",
+    ]
+    assert planned.steps[-2].share > 0.6 * sum(step.share for step in planned.steps)
     assert any("Labels of a classifier" in entry.what for entry in planned.outline.left_out)
 
 
@@ -106,7 +114,7 @@ def test_3a_table_by_name_counts_columns_of_a_wide_table_too() -> None:
 
 def test_moments_by_name_takes_narrow_tables_too() -> None:
     names = [step.name for step in Moments().steps(schemas.TABLE, BUDGET)]
-    assert names == ["lengths", "mean", "spreads", "squares", "moments", "teacher", "evidence"]
+    assert names == ["lengths", "mean", "spreads", "squares", "moments", "teacher", "evidence", "margins"]
 
 
 def test_a_plan_says_that_moments_was_not_simulated() -> None:
@@ -121,7 +129,7 @@ def test_the_outline_says_what_is_left_out() -> None:
     planned = sf.plan("auto", table(*numbers(150), YES), BUDGET)
     assert planned.outline.path.startswith("150 of 150 columns are numbers: rows are taken as points")
     left_out = {entry.what for entry in planned.outline.left_out}
-    assert "The shapes of single columns" in left_out
+    assert "The shape of a single column" in left_out
     spread = "Classes that differ in their spread or in their correlations"
     assert spread not in left_out
     assert spread in {entry.what for entry in sf.plan("auto", WIDE["32 classes"], BUDGET).outline.left_out}

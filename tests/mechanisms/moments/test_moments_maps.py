@@ -100,13 +100,17 @@ def test_a_map_that_holds_a_door_or_cannot_travel_is_noticed() -> None:
 IN_THE_PLAN = {
     *("lengths_share", "classes_share", "mean_share", "spreads_share", "squares_share", "moments_share"),
     *("moments_share_without_target", "gradients_share", "evidence_share", "class_means_share"),
+    *("margins_share", "columns_each", "most_groups", "cosines"),
     *("cells", "gradients", "intercept", "squares_norm"),
 }
 
 
 def test_the_settings_of_the_plan_change_it_and_the_others_do_not() -> None:
     def plan_of(settings: MomentsSettings) -> list:
-        schemas = (TWO, THREE, dataclasses.replace(TWO, columns=TWO.columns[:-1], target=None))
+        wide = (*(Column(name=f"w{i}", kind="numeric", bounds=(0, 1)) for i in range(135)), TWO.columns[-1])
+        middling = (*wide[:31], TWO.columns[-1])  # in two groups, or in one of 16 columns each
+        others = [dataclasses.replace(TWO, columns=columns) for columns in (wide, middling)]
+        schemas = (TWO, THREE, *others, dataclasses.replace(TWO, columns=TWO.columns[:-1], target=None))
         return [MomentsPlan(schema, settings).steps() for schema in schemas]
 
     usual = MomentsSettings()

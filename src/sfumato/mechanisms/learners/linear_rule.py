@@ -24,7 +24,7 @@ from sfumato.public.schema.schema import Batch
 from sfumato.public.schema.wide import MOST_ENTRIES
 
 #: Only rows would need these.
-_OF_ROWS = ("evidence", "means")
+_OF_ROWS = ("evidence", "means", "margins")
 
 
 class LinearPlan(MomentsPlan):

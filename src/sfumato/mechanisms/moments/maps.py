@@ -11,10 +11,11 @@ from sfumato.mechanisms.common.classed_rows import labels_of
 from sfumato.mechanisms.common.logistic import errors, probabilities
 from sfumato.mechanisms.moments.evidence import Evidence
 from sfumato.mechanisms.moments.lengths import LengthScale
-from sfumato.mechanisms.moments.points import Points, directions, shortened
+from sfumato.mechanisms.moments.margins import Yardstick
+from sfumato.mechanisms.moments.points import Points, directions, number_values, shortened
 from sfumato.public.machine.exact_arithmetic import exact_products
 from sfumato.public.schema.encoding import Encoder
-from sfumato.public.schema.schema import Batch
+from sfumato.public.schema.schema import Batch, Schema
 
 Blocks = dict[str, Values]
 
@@ -88,6 +89,11 @@ def evidence_of(batch: Batch, points: Points, evidence: Evidence, by: str | None
     """The products of what a row says of its class, in the copy of that class."""
     half = with_intercept(evidence.of(points(batch)), 1.0) / math.sqrt(2)
     return {"evidence": np.column_stack([half, half, labels_of(batch, by)])}
+
+
+def departures_of(batch: Batch, schema: Schema, yardstick: Yardstick) -> Blocks:
+    """How the parts of the generator's rows below a row's numbers depart from even ones."""
+    return {"margins": yardstick.of(number_values(batch, schema))}
 
 
 def with_intercept(vectors: Floats, intercept: float) -> Floats:

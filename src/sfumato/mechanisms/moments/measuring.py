@@ -14,10 +14,12 @@ from sfumato.mechanisms.common.measured import scaled
 from sfumato.mechanisms.moments import maps
 from sfumato.mechanisms.moments.class_shapes import fit_shapes, within_classes
 from sfumato.mechanisms.moments.evidence import Discriminant, Odds, fit_discriminant, fit_evidence
-from sfumato.mechanisms.moments.gaussian import fit_gaussian
+from sfumato.mechanisms.moments.gaussian import class_means, fit_gaussian
+from sfumato.mechanisms.moments.generator import Generator
 from sfumato.mechanisms.moments.lengths import Lengths, LengthScale, fit_lengths
+from sfumato.mechanisms.moments.margins import Margins, fit_margins, lay_yardstick, number_groups
 from sfumato.mechanisms.moments.plan import MomentsPlan
-from sfumato.mechanisms.moments.points import Frame, Points, quantile_of_counts, shortened
+from sfumato.mechanisms.moments.points import Frame, Points, number_entries, quantile_of_counts, shortened
 from sfumato.mechanisms.moments.population import Population
 from sfumato.mechanisms.moments.teacher import NoisyGradient, Posterior
 from sfumato.public.plan.doors import Doors, Measured
@@ -33,7 +35,15 @@ class Density:
     population: Population
     rows: Floats
 
-    def about(self, means: Floats, rates: Floats, *, least: float) -> Population:
+    def generator(self, plan: MomentsPlan, means: Floats | None) -> Generator:
+        """What draws rows: about the means of the classes where these were measured."""
+        rates, settings = class_rates(np.maximum(self.classes.values, 0.0)), plan.settings
+        population = self.population
+        if means is not None:
+            population = self._about(means, rates, least=settings.least_class_variance)
+        return Generator(number_entries(plan.schema), self.points.frame, population, rates, means, settings)
+
+    def _about(self, means: Floats, rates: Floats, *, least: float) -> Population:
         """The same population about the means of the classes, which explain a part of its variance."""
         covariance = self.population.gaussian.covariance
         size = float((shortened(self.rows) ** 2).sum(axis=1).mean())  # means are those of shortened vectors
@@ -42,16 +52,38 @@ class Density:
 
 
 def measure_moments(plan: MomentsPlan, view: Doors) -> Measurements:
-    """The density of the points, the weights of a classifier, and what its labels need."""
+    """The density of the points, the weights of a classifier and what its labels need, and the shapes of columns."""
     density = measure_density(plan, view)
-    if plan.n_classes == 1:
-        return {"density": density}
     weights = measure_weights(plan, view, density) if plan.has_teacher else None
-    if plan.n_classes > 2 or weights is None:
-        by_class = partial(maps.vector_by_class, points=density.points, target=plan.schema.target)
-        sums = view.noisy_sum("means", by_class)["means"]
-        return {"density": density, "weights": weights, "class_sums": scaled(sums, 1.0, plan.n_classes, plan.width)}
-    return {"density": density, "weights": weights, "discriminant": measure_discriminant(plan, view, density, weights)}
+    discriminant = None if weights is None or plan.n_classes > 2 else measure_discriminant(plan, view, density, weights)
+    generator = density.generator(plan, None) if plan.n_classes <= 2 else measure_means(plan, view, density)
+    return {
+        "classes": density.classes,
+        "n_rows": density.n_rows,
+        "weights": weights,
+        "discriminant": discriminant,
+        "generator": generator,
+        "margins": measure_margins(plan, view, generator, density.n_rows),
+    }
+
+
+def measure_means(plan: MomentsPlan, view: Doors, density: Density) -> Generator:
+    """The mean of each class, and rows about it with what these leave of the covariance."""
+    by_class = partial(maps.vector_by_class, points=density.points, target=plan.schema.target)
+    sums = scaled(view.noisy_sum("means", by_class)["means"], 1.0, plan.n_classes, plan.width)
+    means = class_means(sums, np.maximum(density.classes.values, 0.0), n_rows=density.n_rows)
+    return density.generator(plan, means)
+
+
+def measure_margins(plan: MomentsPlan, view: Doors, generator: Generator, n_rows: float) -> Margins | None:
+    """How the values of numbers lie among those of the generator."""
+    if not number_groups(len(generator.numbers), plan.settings):
+        return None
+    vectors, _ = generator.draw(plan.settings.yardstick_rows, np.random.default_rng(2))
+    box = generator.frame.outward(vectors)[:, generator.numbers]
+    yardstick = lay_yardstick(box, plan.schema, plan.settings)
+    departures = partial(maps.departures_of, schema=plan.schema, yardstick=yardstick)
+    return fit_margins(yardstick, view.noisy_sum("margins", departures)["margins"], n_rows)
 
 
 def measure_discriminant(plan: MomentsPlan, view: Doors, density: Density, weights: Floats) -> Discriminant | None:

@@ -7,19 +7,15 @@ import math
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-import numpy as np
-
 from sfumato.mechanism import Measurements, register
 from sfumato.mechanisms.common.alpha import check_alpha
-from sfumato.mechanisms.common.counted_classes import class_rates
-from sfumato.mechanisms.moments.gaussian import class_means
-from sfumato.mechanisms.moments.measuring import Density, measure_moments
+from sfumato.mechanisms.moments.measuring import measure_moments
 from sfumato.mechanisms.moments.model import MomentsModel
 from sfumato.mechanisms.moments.outline import moments_readings, outline_moments
 from sfumato.mechanisms.moments.plan import MomentsPlan
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.public.budget import Budget
-from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.doors import Doors, Measured
 from sfumato.public.plan.outline import Outline
 from sfumato.public.plan.reading import Reading
 from sfumato.public.plan.row_counts import Recommended
@@ -53,25 +49,17 @@ class Moments:
         return measure_moments(MomentsPlan(schema, self.settings), view)
 
     def build(self, measurements: Measurements, schema: Schema, *, seed: int) -> MomentsModel:
-        """The Gaussian and the classifier's labels: no row is read."""
-        density: Density = measurements["density"]
-        counts, sums = np.maximum(density.classes.values, 0.0), measurements.get("class_sums")
-        population, means = density.population, None
-        if sums is not None:
-            means = class_means(sums, counts, n_rows=density.n_rows)
-            population = density.about(means, class_rates(counts), least=self.settings.least_class_variance)
+        """The generator, the shapes of columns and the classifier's labels: no row is read."""
+        classes: Measured = measurements["classes"]
         return MomentsModel(
             schema=schema,
-            settings=self.settings,
-            frame=density.points.frame,
-            population=population,
-            rates=class_rates(counts),
-            means=means,
-            weights=measurements.get("weights"),
-            discriminant=measurements.get("discriminant"),
+            generator=measurements["generator"],
+            margins=measurements["margins"],
+            weights=measurements["weights"],
+            discriminant=measurements["discriminant"],
             alpha=self.alpha,
-            noisy_rows=density.n_rows,
-            noisy_rows_stddev=density.classes.stddev * math.sqrt(len(counts)),
+            noisy_rows=measurements["n_rows"],
+            noisy_rows_stddev=classes.stddev * math.sqrt(len(classes.values)),
         )
 
     def readings(self, schema: Schema) -> tuple[Reading, ...]:

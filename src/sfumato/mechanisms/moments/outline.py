@@ -14,15 +14,17 @@ def outline_moments(schema: Schema) -> Outline:
     numbers = sum(c.is_number for c in schema.features)
     path = (
         f"{numbers:,} of {len(schema.features):,} columns are numbers: rows are taken as points, and drawn from a Gaussian "
-        "with the noisy mean and covariance of all of them, or of each of two classes, at lengths as they were counted."
+        "with the noisy mean and covariance of all of them, or of each of two classes, at lengths as they were counted. "
+        "Columns about as near to a bound have the shape that was measured of all of them together."
     )
     return Outline(path, tuple(_left_out(schema)))
 
 
 def _left_out(schema: Schema) -> Iterator[LeftOut]:
     yield LeftOut(
-        "The shapes of single columns",
-        "a number comes out as one hump, skewed away from a bound that is near; no spikes, no steps",
+        "The shape of a single column",
+        "a number has the shape that is common to its group of columns, between its own bounds, with its own mean and "
+        "spread; spikes and steps are smoothed away",
     )
     yield LeftOut("Interactions of columns", "means and covariances are all that is measured of so many columns")
     target = schema.target_column

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from sfumato.errors import SchemaError
 from sfumato.mechanisms.common.logistic import error_bound
+from sfumato.mechanisms.moments.margins import number_groups
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.public.plan.block import Block, Dense, Hot, Outer
 from sfumato.public.plan.step import Step
@@ -107,4 +108,7 @@ class MomentsPlan:
         if self.n_classes > 2:
             means = Outer(name="means", shape=(1, d), groups=self.n_classes, l2_bound=1.0)
             steps.append(step("means", s.class_means_share + (0 if self.has_teacher else s.gradients_share), means))
+        if n_groups := number_groups(sum(column.is_number for column in self.schema.features), s):
+            margins = Dense(name="margins", width=n_groups * s.cosines, l2_bound=1.0)
+            steps.append(step("margins", s.margins_share, margins))
         return tuple(steps)

@@ -24,6 +24,10 @@ class Frame:
         """Vectors from the centre as points of the box."""
         return np.asarray(np.clip(self.centre + vectors * self.unit, 0.0, 1.0))
 
+    def at(self, entries: Integers) -> "Frame":
+        """The same frame for some entries alone."""
+        return Frame(self.centre[entries], self.unit)
+
 
 @dataclass(frozen=True, eq=False)
 class Points:
@@ -58,6 +62,13 @@ def number_entries(schema: Schema) -> Integers:
     starts = np.cumsum([0, *(Encoder((column,)).width for column in schema.features)])
     numbers = [at for at, column in zip(starts, schema.features, strict=False) if column.is_number]
     return np.array(numbers, dtype=np.int64)
+
+
+def number_values(batch: Batch, schema: Schema) -> Floats:
+    """The numbers of each row in the unit box, NaN where one is missing."""
+    columns = [column for column in schema.features if column.is_number]
+    scaled = [(np.asarray(batch[c.name], dtype=np.float64) - c.low) / (c.high - c.low) for c in columns]
+    return np.column_stack(scaled)
 
 
 def decode(box: Floats, schema: Schema) -> dict[str, Values]:

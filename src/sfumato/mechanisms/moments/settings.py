@@ -24,6 +24,10 @@ class MomentsSettings:
     gradients_share: float = 0.64  #: for the gradients of the classifier, together
     evidence_share: float = 0.03  #: for what score, length and direction say together, with two classes
     class_means_share: float = 0.20  #: for the means of the classes, where there are more than two
+    margins_share: float = 0.03  #: for how the values of numbers lie, beyond mean and variance
+    columns_each: int = 15  #: columns that this is measured of together, at least
+    most_groups: int = 8  #: groups of such columns; 0: all keep the shape that follows from mean, variance and bounds
+    cosines: int = 8  #: how finely it is measured
     cells: int = 64  #: cells of each histogram of lengths
     gradients: int = 8  #: how many gradients are asked for. The noise of all together does not depend on it
     #: the entry of the intercept: small, because it takes from the bound that rows of norm 1 share with it
@@ -45,6 +49,9 @@ class MomentsSettings:
     most_explained: float = 0.9  #: factors explain at most this part of the variance of an entry
     sure_correlation: float = 4.0  #: a correlation by distance counts from this many standard deviations
     least_pairs: int = 4  #: distances up to the width over this are looked at: only they have enough pairs of columns
+    #: what rows say of their margins is cut off at this quantile of what the generator's rows say
+    departures_quantile: float = 0.9
+    yardstick_rows: int = 8_192  #: rows of the generator that private values are told by
     hessian_rows: int = 4_000  #: rows of the Gaussian that the Hessian of the classifier is computed on
     hessian_doubt: float = 0.3  #: how wrong that Hessian may be, relative to itself
     #: the prior of the weights is such that scores have about this standard deviation: log-odds do
