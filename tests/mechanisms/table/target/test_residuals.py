@@ -1,5 +1,7 @@
 """Effects on a number from noisy sums of errors: found where they are, none where there is noise alone."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from small_tables import TARGET
@@ -76,6 +78,27 @@ def test_a_rule_that_says_too_much_is_flattened() -> None:
     sums = noisy_sums(EFFECTS, rows_like(cells, said, errors - 0.3 * said), stddev=20.0, rng=rng)
     learned = learn_effects(EFFECTS, sums, rows_like(cells, said, errors), TARGET, scale=1.0)
     assert learned.slope == pytest.approx(-0.3, abs=0.03)
+
+
+def test_columns_that_private_rows_have_alike_are_not_set_against_each_other() -> None:
+    """The generator's copies differ in some rows: what private rows miss otherwise than it does, their contrast would explain."""
+    rng = np.random.default_rng(0)
+    column, errors, effects = rng.integers(6, size=ROWS), skewed(rng), Effects(EFFECTS.columns, ())
+    copy = np.where(rng.random(ROWS) < 0.03, rng.integers(6, size=ROWS), column)
+    said = (column - 2.5) / 2.5
+    missed = np.sign(said) * np.sqrt(np.abs(said))
+    private = rows_like(np.stack([column, column], axis=1), said, 0.5 * errors + missed)
+    sums = noisy_sums(effects, private, stddev=20.0, rng=rng)
+
+    def contrast(doubt: float) -> float:
+        like = rows_like(np.stack([column, copy], axis=1), said, errors)
+        learned = learn_effects(effects, sums, like, replace(TARGET, hessian_doubt=doubt), scale=5.0)
+        of_column, of_copy = learned.values.reshape(2, 6)
+        return float(np.abs(of_column - of_copy).max())
+
+    assert contrast(0.0) > 0.4
+    assert contrast(TARGET.hessian_doubt) < 0.3
+    assert contrast(0.25) < 0.15
 
 
 def test_sums_are_those_of_errors_that_are_cut() -> None:

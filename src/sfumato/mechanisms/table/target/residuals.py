@@ -91,18 +91,22 @@ def learn_effects(
     gram = rows.response(effects)
     spread_out, prior = effects.prior(settings)
     gram = np.asarray(gram @ linalg.block_diag(spread_out, np.ones((1, 1))))
-    trust = 1 / (np.append(sums.stddevs, sums.along_stddev) ** 2 + by_chance)
-    known = (gram.T * trust) @ gram
-    pull = gram.T @ (trust * (np.append(sums.values, sums.along) - unshifted))
+    by_noise = np.append(sums.stddevs, sums.along_stddev) ** 2 + by_chance
+    missed = np.append(sums.values, sums.along) - unshifted
+    # Private rows respond otherwise: columns that are copies of each other there are nearly so here, and shifts against each
+    # other would explain what is missed.
+    doubted = (settings.hessian_doubt * gram) ** 2
+    doubted[:, -1] = 0.0  # the rule's slope is one number of all rows: it is set against no other
     # Pairs are few, and were chosen for their size; of all other tables the size in all is limited.
     most = np.where(
         [one.kind == "pair" for one in prior], settings.effect_sizes[1], settings.effect_all / len(prior) ** 0.5
     )
-    sizes = np.minimum(settings.effect_size, most)
-    for _ in range(settings.effect_rounds):
-        amounts, covariance = _posterior(known, pull, prior, sizes, slope=settings.effect_slope * scale)
+    sizes, slope = np.minimum(settings.effect_size, most), settings.effect_slope * scale
+    amounts = np.append(np.repeat(sizes, [len(one.precision) for one in prior]), 0.0)
+    for _ in range(settings.effect_rounds + 1):
+        weighed = gram.T / (by_noise + doubted @ amounts**2)
+        amounts, covariance = _posterior(weighed @ gram, weighed @ missed, prior, sizes, slope=slope)
         sizes = _sizes(amounts, covariance, prior, sizes, settings, most=most)
-    amounts, _ = _posterior(known, pull, prior, sizes, slope=settings.effect_slope * scale)
     return LearnedEffects(effects, spread_out @ amounts[:-1], float(amounts[-1]))
 
 
