@@ -27,9 +27,7 @@ class TargetSettings:
     impossible: float = -9.0  #: the score of a class that no row has
     steep_ridge: float = 1e6  #: the inverse penalty of the one slope that is fitted without a prior
 
-    hessian_doubt: float = (
-        0.1  #: how wrong the Hessian may be, relative to itself; for a number, how sums of errors respond
-    )
+    hessian_doubt: float = 0.1  #: how wrong Hessian and responses may be, relative to themselves
     together: float = 2.0  #: errors of several classes respond up to so many times as fast as one score alone
     radius: float = 2.0  #: root mean square by which scores may move after the first gradient
     prior_neighbours: float = 10.0  #: precision of differences of neighbouring bins, beside that of each
