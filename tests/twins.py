@@ -394,17 +394,18 @@ class TableCountsOneStepExactly(ThreeATable):
 
                 def spying(batch):
                     rows = per_record(batch)
-                    seen.update({name: codes.astype(np.int64).ravel() for name, codes in rows.items()})
+                    seen.update(rows)
                     return rows
 
                 noisy = self.view.noisy_sum(step, spying)
                 if step != spoiled:
                     return noisy
-                sizes = {name: len(one.values) for name, one in noisy.items()}
-                return {
-                    name: Measured(np.bincount(codes, minlength=sizes[name])[: sizes[name]] * 1.0, 1.0)
-                    for name, codes in seen.items()
-                }
+                return {name: Measured(exact(seen[name], len(one.values)), 1.0) for name, one in noisy.items()}
+
+        def exact(rows, size):
+            if (rows < 0).any():  # no codes
+                return np.full(size, rows.sum())
+            return np.bincount(rows.astype(np.int64).ravel(), minlength=size)[:size] * 1.0
 
         return super().measure(Exact(view), schema)
 
@@ -436,16 +437,19 @@ class MomentsKeepsVectors(Moments):
 
 @dataclass(frozen=True, kw_only=True)
 class MomentsCentresByTheBatch(Moments):
-    """Points about the mean of the batch: exact, and no function of a row alone."""
+    """What rows say of a step, about the mean of the batch: exact, and no function of a row alone."""
 
     name: ClassVar[str] = "moments-centres-by-the-batch"
+    step: str = "mean"
 
     def measure(self, view, schema):
+        spoiled = self.step
+
         class Centred(Through):
             def noisy_sum(self, step, per_record):
                 def centred(batch):
                     blocks = per_record(batch)
-                    return {name: x - x.mean(axis=0) if step == "mean" else x for name, x in blocks.items()}
+                    return {name: x - x.mean(axis=0) if step == spoiled else x for name, x in blocks.items()}
 
                 return self.view.noisy_sum(step, centred)
 

@@ -120,3 +120,22 @@ def test_numbers_of_rows_lie_in_the_box_and_missing_ones_nowhere() -> None:
     assert np.isnan(box[0, 0])
     assert box[1, 0] == 0.75
     assert box[:, 1:].tolist() == [[0.0] * 7, [0.5] * 7]
+
+
+@pytest.mark.parametrize("n_rows", [1, 500])
+def test_a_generator_whose_rows_are_all_alike_is_no_yardstick_that_divides_by_nothing(n_rows: int) -> None:
+    alike = np.full((n_rows, D), 0.25)
+    yardstick = lay_yardstick(alike, SCHEMA, SETTINGS)
+    said = yardstick.of(skewed(1, 200))
+    assert np.isfinite(said).all()
+    assert np.linalg.norm(said, axis=1).max() <= 1 + 1e-12
+    moved = fit_margins(yardstick, Measured(said.sum(axis=0), 10.0), 200.0).of(alike)
+    assert np.array_equal(moved, alike)
+
+
+def test_times_are_as_coarse_as_they_are_released() -> None:
+    """Half an hour has 30 minutes: a whole minute stands for all that are rounded to it."""
+    columns = [sf.Column(name=f"t{j}", kind="time", bounds=("10:00", "10:30"), seconds=j == 1) for j in range(2)]
+    schema = sf.Schema(columns=columns, target=None)
+    yardstick = lay_yardstick(np.random.default_rng(0).random((1_000, 2)), schema, SETTINGS)
+    assert yardstick.parts.rounding == pytest.approx([30 / 1_800, 0.5 / 1_800])

@@ -62,6 +62,7 @@ def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives) ->
     [
         (twins.MomentsKeepsVectors(), "what comes out follows from the doors' answers"),
         (twins.MomentsCentresByTheBatch(), "maps act on each row alone"),
+        (twins.MomentsCentresByTheBatch(step="margins"), "maps act on each row alone"),
         (twins.MomentsComparesLengths(), "maps act on each row alone"),
         (twins.MomentsKeepsEvidence(), "what comes out follows from the doors' answers"),
         (twins.MomentsAsksAgain(), "spending stays within the plan"),

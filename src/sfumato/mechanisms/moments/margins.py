@@ -20,6 +20,8 @@ _PARTS = 256
 _EDGES = np.linspace(0.0, 1.0, _PARTS + 1)
 #: None of them is left with less than this of the private rows, over its even share.
 _LEAST = 0.02
+#: Rows of the generator that are all alike depart by nothing, which is no length to measure others by.
+_SHORTEST = 1e-6
 
 
 def number_groups(n_numbers: int, settings: MomentsSettings) -> int:
@@ -99,6 +101,7 @@ def lay_yardstick(box: Floats, schema: Schema, settings: MomentsSettings) -> Yar
     )
     departures = parts.departures(_rounded(box, columns))
     most = float(np.quantile(np.linalg.norm(departures, axis=1), settings.departures_quantile))
+    most = max(most, _SHORTEST)
     return Yardstick(parts, most, shortened(departures / most).mean(axis=0))
 
 
@@ -123,6 +126,8 @@ def _step(column: Column) -> float:
     """What released numbers are multiples of; 0 where they may be any."""
     if column.decimals is not None:
         return float(10.0**-column.decimals)
+    if column.kind == "time":
+        return float(column.tick)
     return 0.0 if column.kind == "numeric" else 1.0
 
 

@@ -195,7 +195,7 @@ class Column:
     def released_bounds(self) -> tuple[float, float]:
         """The outermost numbers within the bounds that a released row can hold: whole ones, or with the declared decimals."""
         if self.kind == "time":
-            return math.ceil(self.low / self._tick) * self._tick, math.floor(self.high / self._tick) * self._tick
+            return math.ceil(self.low / self.tick) * self.tick, math.floor(self.high / self.tick) * self.tick
         if self.kind in ("integer", "datetime"):
             return math.ceil(self.low), math.floor(self.high)
         if self.decimals is None:
@@ -206,7 +206,7 @@ class Column:
         return low, high if high <= self.high else (math.ceil(self.high * unit) - 1) / unit
 
     @property
-    def _tick(self) -> int:
+    def tick(self) -> int:
         """What a released time is a multiple of."""
         return 1 if self.seconds else MINUTE
 
@@ -352,7 +352,7 @@ class Column:
         if self.kind == "datetime":
             return pd.to_datetime(numbers.round(), unit="s").astype("datetime64[s]").rename(self.name)
         if self.kind == "time":
-            whole = (numbers / self._tick).round() * self._tick
+            whole = (numbers / self.tick).round() * self.tick
             return clock_texts(np.asarray(whole.clip(*self.released_bounds), np.float64), seconds=self.seconds).rename(
                 self.name
             )
