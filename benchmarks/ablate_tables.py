@@ -55,7 +55,7 @@ STAGES = {
     "size of a number's errors": ("utility", ("slopes-number", "product", "waves", "insurance-hours")),
     "recount of a rare class": ("utility", ("rare-200", "rare-linear", "rare-ends", "rare-linked")),
     "lengthened ratios": ("utility", ("schooling", "few-classes", "rare-classes")),
-    "exceptions of scarce classes": ("utility", ("intrusions", "rare-classes")),
+    "tilts of scarce classes": ("utility", ("intrusions", "faults", "rare-classes")),
     "steeper scores of a rare class": (
         "utility",
         ("rare-200", "rare-linear", "rare-ends", "rare-linked", "persons-alike", "persons-alike-rows", "mixed-800"),

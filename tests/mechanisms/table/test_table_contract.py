@@ -71,11 +71,19 @@ CASES = {
         Schema(columns=(AGE, *FLAGS[:3], replace(CLASSES, missing=False)), target="y", rows=20_000),
         MUCH,
     ),
+    "scarce classes in the place of gradients": (
+        Schema(columns=(AGE, *FLAGS[:3], replace(CLASSES, missing=False)), target="y", rows=20_000),
+        MUCH,
+    ),
     "codes": (Schema(columns=(AGE, MANY, TABLE.columns[-1]), target=TABLE.target, rows=20_000), BUDGET),
 }
 #: Made-up classes are hardly rare: here the smaller ones are taken for scarce.
 SCARCE = replace(TINY, joint=replace(TINY.joint, scarce_below=50.0, scarce_part=0.5))
-MECHANISMS = {"scarce classes": ThreeATable(settings=SCARCE)}
+COUNTED = replace(SCARCE, sizes=replace(SCARCE.sizes, most_centred=0))
+MECHANISMS = {
+    "scarce classes": ThreeATable(settings=SCARCE),
+    "scarce classes in the place of gradients": ThreeATable(settings=COUNTED),
+}
 STAGES = {
     "coarse",
     "fine",
@@ -124,13 +132,16 @@ def test_the_cases_reach_every_stage() -> None:
     assert all(reached[case] <= STAGES for case in SAME_MAPS)
 
 
-def test_scarce_classes_are_counted_by_exceptions(monkeypatch) -> None:
-    asked = []
-    monkeypatch.setattr(ScarceStage, "uses", property(lambda stage: asked.append(stage) or stage.plan.gradients // 2))
-    schema, budget = CASES["scarce classes"]
+@pytest.mark.parametrize("case", MECHANISMS)
+def test_rows_of_scarce_classes_say_sums(case: str, monkeypatch) -> None:
+    put_together = []
+    tilted = ScarceStage.tilted
+    monkeypatch.setattr(ScarceStage, "tilted", lambda *given: put_together.append(given) or tilted(*given))
+    schema, budget = CASES[case]
     source = NoiseSource(research_seed=2)  # so that none of the smaller classes happens to look larger
-    sf_fit(MECHANISMS["scarce classes"], read(made_up(schema, n_rows=100, seed=1), schema), budget, source=source)
-    assert len(asked) > 2  # a look at whether any are left is not all
+    sf_fit(MECHANISMS[case], read(made_up(schema, n_rows=100, seed=1), schema), budget, source=source)
+    assert len(put_together) == 1
+    assert (put_together[0][0].uses > 0) == ("gradients" in case)
 
 
 def run_clause(clause: str, mechanism, schema: Schema, primitives=Primitives, *, budget: Budget = BUDGET) -> None:
@@ -161,7 +172,11 @@ def test_broken_twins_are_caught(mechanism, clause: str) -> None:
         (twins.TableChoosesItself(settings=TINY), "groups to choose from"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="whole"), "all columns whole"),
         (twins.TableCountsOneStepExactly(settings=TINY, step="rules"), "rules"),
-        (twins.TableCountsOneStepExactly(settings=SCARCE, step="teacher"), "scarce classes"),
+        (twins.TableCountsOneStepExactly(settings=SCARCE, step="classes"), "scarce classes"),
+        (
+            twins.TableCountsOneStepExactly(settings=COUNTED, step="teacher"),
+            "scarce classes in the place of gradients",
+        ),
         (twins.TableCountsOneStepExactly(settings=TINY, step="teacher"), "number"),
     ],
 )

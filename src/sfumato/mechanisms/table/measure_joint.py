@@ -31,11 +31,11 @@ from sfumato.mechanisms.table.joint.population import (
 )
 from sfumato.mechanisms.table.joint.spanning_tree import Link, fine_link, strongest_tree
 from sfumato.mechanisms.table.joint.triples import products_of_rows, sign_tables, strongest_triples
-from sfumato.mechanisms.table.measure_scarce import ScarceStage
+from sfumato.mechanisms.table.measure_scarce import Scarce, ScarceStage, ScarceSums
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.mechanisms.table.settings.joint import JointSettings
 from sfumato.public.machine.threads import in_threads
-from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.doors import Doors, Measured
 
 
 @dataclass(frozen=True)
@@ -89,7 +89,10 @@ class JointStage:
             rates = rows / rows.sum()
             margins = [_shares(binning.margin) for binning in binned.binnings]
             return rates * binned.total, [np.outer(rates, margin) for margin in margins], None, 0
-        tables, per_class = self._class_tables(binned)
+        few = ScarceStage(self.plan, self.view)
+        of_cells = [_shares(binning.margin) for binning in binned.binnings]
+        scarce = few.find(binned, of_cells, stddev=self._class_stddev(binned))
+        tables, per_class, answer = self._class_tables(binned, scarce)
         if binned.in_full is not None:
             stddev = float(tables[0].stddev[0])
             gains = classes_regained(self.plan.schema.unit, per_class, stddev=stddev, in_full=binned.in_full)
@@ -102,13 +105,7 @@ class JointStage:
             rare_stddev = (float(tables[0].stddev[rare]) ** -2 + self._recount_stddev(binned) ** -2) ** -0.5
             tables, per_class = self._counted_again(binned, tables, per_class, margins, rare=rare)
         ordered = 0 if binned.target is None else binned.target.ordered
-        few = ScarceStage(self.plan, self.view)
-        scarce = few.scarce(binned, tables, per_class)
-        if scarce.any():
-            per_class, exceptions = few.rows(binned, tables, margins, per_class, scarce)
-        # A scarce class is put together of the others as they are.
-        of_classes = partial(
-            joint_tables,
+        joints = joint_tables(
             tables,
             binned.binnings,
             margins,
@@ -116,20 +113,32 @@ class JointStage:
             self._settings,
             ordered=ordered,
             better_known=binned.better_known,
-            lengthened=self._lengthens(binned.n_classes) and not scarce.any(),
+            lengthened=self._lengthens(binned.n_classes),
         )
-        joints = of_classes()
-        if scarce.any():
-            joints = of_classes(expected=few.expected(joints, tables, margins, per_class, exceptions))
-        return per_class, joints, rare_stddev, few.uses if scarce.any() else 0
+        if scarce is None:
+            return per_class, joints, rare_stddev, 0
+        if answer is None:
+            stddev = binned.cell_stddev * math.sqrt(max(binned.cells_of_class[scarce.classes].max(), 1))
+            answer = few.ask(scarce, Measured(per_class, stddev))
+        per_class, joints = few.tilted(scarce, answer, joints, per_class)
+        return per_class, joints, rare_stddev, few.uses
 
     def _lengthens(self, n_classes: int) -> bool:
         """Whether departures of classes are lengthened: of several, which have few rows each. Very many have nothing to gain."""
         is_several = 2 < n_classes <= self.plan.settings.target.tree_classes
         return is_several and not self.plan.number_target and self._settings.lengthens_ratios
 
-    def _class_tables(self, binned: BinnedTable) -> tuple[list[ClassTable], Floats]:
-        """The centred table of every column, and rows of each class."""
+    def _class_stddev(self, binned: BinnedTable) -> float:
+        """The noise that counts of classes will have."""
+        if not self.plan.centred:
+            return self._stddev("classes", len(binned.sizes))
+        return self.view.noise_stddev("classes", "classes") * _centred_norm(binned)
+
+    def _class_tables(
+        self, binned: BinnedTable, scarce: Scarce | None
+    ) -> tuple[list[ClassTable], Floats, ScarceSums | None]:
+        """The centred table of every column, rows of each class, and what those of scarce classes have said instead."""
+        answer = None
         layout, n_classes = Layout(binned.sizes), binned.n_classes
         own = np.array([binned.total]) if binned.target is None else binned.target.margin
         if not self.plan.centred:
@@ -143,9 +152,11 @@ class JointStage:
             per_class = own
             stddev = counts.stddev
         else:
-            norm = math.sqrt(sum(1 - 1 / size for size in binned.sizes) + 1)
+            norm = _centred_norm(binned)
             width = self.plan.width
             centred = partial(maps.centred_bins, layout=layout, width=width, norm=norm)
+            if scarce is not None:
+                centred = partial(centred, scarce=scarce.classes, statistics=scarce.statistics)
             noisy = self.view.noisy_sum("classes", centred)["classes"]
             noisy = scaled(noisy, norm, self.plan.n_classes, width + 1)
             rows = Number(float(noisy.values[:n_classes, -1].sum()), noisy.stddev * math.sqrt(n_classes))
@@ -154,11 +165,14 @@ class JointStage:
             tables = [t - t.mean(axis=1, keepdims=True) for t in layout.split(values[:, :-1])]
             first = binned.cell_stddev**-2 / np.maximum(binned.cells_of_class, 1)
             per_class = (own * first + values[:, -1] * stddev**-2) / (first + stddev**-2)
+            if scarce is not None:
+                counted = Measured(per_class, float((first[scarce.classes].min() + stddev**-2) ** -0.5))
+                answer = ScarceSums(Measured(values[:, :-1], stddev), counted)
+                tables = [np.where(scarce.classes[:, None], 0.0, table) for table in tables]
         possible = binned.cells_of_class > 0
         per_class = to_simplex(np.where(possible, per_class, -np.inf), total=binned.total)
-        return [ClassTable(t, np.full(n_classes, stddev)) for t in tables], np.maximum(
-            per_class, 1e-6 * binned.total * possible
-        )
+        every = [ClassTable(table, np.full(n_classes, stddev)) for table in tables]
+        return every, np.maximum(per_class, 1e-6 * binned.total * possible), answer
 
     def _correlation(self, joints: Sequence[Floats], lines: Sequence[Line], per_class: Floats) -> Floats:
         k, n_classes = len(joints), len(per_class)
@@ -371,6 +385,11 @@ def _class_goals(population: Population, binned: BinnedTable, joints: Sequence[F
         (population.labels * size + population.rows[:, j], joint.ravel())
         for j, (size, joint) in enumerate(zip(binned.sizes, joints, strict=True))
     ]
+
+
+def _centred_norm(binned: BinnedTable) -> float:
+    """The length of a row, each column of which is less its mean over the bins, and which counts itself."""
+    return math.sqrt(sum(1 - 1 / size for size in binned.sizes) + 1)
 
 
 def _shares(mass: Floats) -> Floats:

@@ -1,7 +1,7 @@
-"""Classes of which noise hides nearly all: how many rows they have, and in which columns these are exceptions.
+"""Classes of which noise hides nearly all: their rows are not counted by bins, but say sums that noise hides less.
 
-Gradients teach nothing about such a class, so some of those that were planned count its rows instead. A row is at an exception in
-few columns, so it is short, and counts by so much more: the door cuts off what is longer.
+They say them in the class tables, in the entries that the bins of their class would have had. Where class tables count codes,
+which a sum is not, some of the gradients that were planned are given up for them: gradients teach nothing about such a class.
 """
 
 import math
@@ -12,85 +12,100 @@ from functools import partial
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats
-from sfumato.mechanisms.common.layout import Layout
 from sfumato.mechanisms.common.logistic import error_bound
 from sfumato.mechanisms.table.columns.binned import BinnedTable
+from sfumato.mechanisms.table.columns.shortened_persons import Number
 from sfumato.mechanisms.table.joint import maps
-from sfumato.mechanisms.table.joint.class_tables import ClassTable
-from sfumato.mechanisms.table.joint.exceptions import (
-    Exceptions,
-    exceptional_bins,
-    expected_shares,
-    rows_of_scarce,
-    scarce_classes,
-)
+from sfumato.mechanisms.table.joint.tilting import Statistics, statistics_of, tilted
 from sfumato.mechanisms.table.plan import TablePlan
-from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.doors import Doors, Measured
+
+
+@dataclass(frozen=True, eq=False)
+class Scarce:
+    """The classes that are scarce, and what their rows say."""
+
+    classes: Flags
+    statistics: Statistics
+
+
+@dataclass(frozen=True, eq=False)
+class ScarceSums:
+    """By class the sums of the statistics of its rows, where it is scarce; and its rows, counted in all ways together."""
+
+    sums: Measured
+    rows: Measured
 
 
 @dataclass(frozen=True)
 class ScarceStage:
-    """Counts exceptions. Whatever it asks for, it asks a door."""
+    """Finds scarce classes and what they are like. Whatever it asks for, it asks a door."""
 
     plan: TablePlan
     view: Doors
 
     @property
     def uses(self) -> int:
-        """How many of the planned gradients count exceptions instead: half."""
-        return self.plan.gradients // 2
+        """How many of the planned gradients are given up: half, where class tables count codes."""
+        return 0 if self.plan.centred else self.plan.gradients // 2
 
-    def scarce(self, binned: BinnedTable, tables: Sequence[ClassTable], per_class: Floats) -> Flags:
-        """Which classes are scarce; none where classes have an order, or are persons', or nobody plans gradients."""
-        is_possible = self.plan.n_sets > 1 and self.plan.has("teacher") and not self.plan.number_target
-        is_possible &= (
-            self.plan.schema.unit.max_rows == 1 and self.uses > 0 and self.plan.settings.joint.counts_exceptions
-        )
-        if not is_possible or binned.target is None or binned.target.ordered:
-            return np.zeros(len(per_class), dtype=np.bool_)
-        return scarce_classes(tables, per_class, self.plan.settings.joint)
+    def find(self, binned: BinnedTable, margins: Sequence[Floats], *, stddev: float) -> Scarce | None:
+        """Classes with too few rows for a bin to say anything, where there are others; `stddev` is the noise of a bin.
 
-    def rows(
-        self,
-        binned: BinnedTable,
-        tables: Sequence[ClassTable],
-        margins: Sequence[Floats],
-        per_class: Floats,
-        scarce: Flags,
-    ) -> tuple[Floats, list[Exceptions]]:
-        """Rows of each class, and of each scarce one how many are exceptions in every column."""
-        settings, width = self.plan.settings.joint, self.plan.width + 1
-        layout, exceptional = Layout(binned.sizes), [exceptional_bins(margin, settings) for margin in margins]
-        longest = error_bound(self.plan.n_sets) * math.sqrt(self.plan.k + 1)
-        weight = longest / math.sqrt(settings.scarce_exceptions + 1)  # and one for the row itself
-        counts = partial(
-            maps.exception_counts,
-            exceptional=np.concatenate(exceptional),
-            starts=layout.starts,
-            scarce=scarce,
-            n_sets=self.plan.n_sets,
+        There are none where classes have an order, or are persons', or nobody could be asked.
+        """
+        settings = self.plan.settings.joint
+        is_possible = binned.n_classes > 2 and not self.plan.number_target and self.plan.schema.unit.max_rows == 1
+        is_possible &= self.plan.centred or (self.uses > 0 and self.plan.n_sets > 1 and self.plan.has("teacher"))
+        if not is_possible or not settings.tilts_scarce or binned.target is None or binned.target.ordered:
+            return None
+        possible = binned.cells_of_class > 0
+        scarce = possible & (binned.target.margin < settings.scarce_below * stddev)
+        if not scarce.any() or scarce[possible].all():
+            return None
+        longest = math.sqrt(sum(1 - 1 / size for size in binned.sizes))  # of a row of any other class
+        return Scarce(scarce, statistics_of(binned.binnings, margins, settings, longest=longest))
+
+    def ask(self, scarce: Scarce, counted: Measured) -> ScarceSums:
+        """The sums, in the place of gradients."""
+        n_sets, width = self.plan.n_sets, self.plan.width + 1
+        weight = error_bound(n_sets) * math.sqrt(self.plan.k + 1) / math.hypot(scarce.statistics.longest, 1.0)
+        sums = partial(
+            maps.scarce_sums,
+            statistics=scarce.statistics,
+            scarce=scarce.classes,
+            n_sets=n_sets,
             width=width,
             weight=weight,
             has_trees=self.plan.has_trees,
         )
-        again = [self.view.noisy_sum("teacher", counts)["bins"] for _ in range(self.uses)]
-        mean = np.mean([one.values for one in again], axis=0).reshape(self.plan.n_sets, width) / weight
+        again = [self.view.noisy_sum("teacher", sums)["bins"] for _ in range(self.uses)]
+        mean = np.mean([one.values for one in again], axis=0).reshape(n_sets, width)[: len(scarce.classes)] / weight
         stddev = again[0].stddev / weight / math.sqrt(self.uses)
-        before = binned.cell_stddev**-2 + (float(tables[0].stddev[0]) ** -2 if self.plan.centred else 0.0)
-        counted = (before * per_class + stddev**-2 * mean[: len(per_class), -1]) / (before + stddev**-2)
-        per_class = np.where(scarce, np.maximum(counted, 0.0), per_class)
-        per_class = rows_of_scarce(per_class, scarce, stddev=(before + stddev**-2) ** -0.5)
-        return per_class, [
-            Exceptions(c, mean[c, layout.starts], stddev, exceptional) for c in np.flatnonzero(scarce).tolist()
-        ]
+        before, now = counted.stddev**-2, stddev**-2
+        rows = (before * counted.values + now * mean[:, -1]) / (before + now)
+        return ScarceSums(Measured(mean[:, :-1], stddev), Measured(rows, (before + now) ** -0.5))
 
-    def expected(
-        self,
-        joints: Sequence[Floats],
-        tables: Sequence[ClassTable],
-        margins: Sequence[Floats],
-        per_class: Floats,
-        exceptions: Sequence[Exceptions],
-    ) -> list[Floats]:
-        """What to expect of every class in each column."""
-        return expected_shares(joints, tables, margins, per_class, exceptions, self.plan.settings.joint)
+    def tilted(
+        self, scarce: Scarce, answer: ScarceSums, joints: Sequence[Floats], per_class: Floats
+    ) -> tuple[Floats, list[Floats]]:
+        """Rows of each class and the probabilities of (class, bin), with those of scarce classes put together of the others'."""
+        settings, plenty = self.plan.settings.joint, ~scarce.classes & (per_class > 0)
+        others = [joint[plenty] / np.maximum(joint[plenty].sum(axis=1, keepdims=True), 1e-300) for joint in joints]
+        rates = per_class[plenty] / per_class[plenty].sum()
+        rows, n_statistics = per_class.copy(), len(scarce.statistics.columns)
+        of_class = {}
+        for c in np.flatnonzero(scarce.classes).tolist():
+            sums = Measured(answer.sums.values[c, :n_statistics], answer.sums.stddev)
+            counted = Number(float(answer.rows.values[c]), answer.rows.stddev)
+            of_class[c] = tilted(scarce.statistics, sums, counted, others, rates, settings)
+            rows[c] = of_class[c].rows
+        rows[int(np.argmax(per_class))] -= rows.sum() - per_class.sum()
+        total, out = float(rows.sum()), []
+        for j, joint in enumerate(joints):
+            margin, joint = joint.sum(axis=0), joint * (rows / np.maximum(per_class, 1e-300))[:, None]
+            for c, one in of_class.items():
+                share = (1 - settings.ratio_floor) * one.shares[j] + settings.ratio_floor * margin
+                joint[c] = rows[c] / total * share
+            out.append(np.asarray(joint / joint.sum()))
+        return rows, out

@@ -103,7 +103,7 @@ def joint_tables(
         for counted, of_column, along in zip(tables, expected, modes, strict=True):
             seen = across.vectors.T @ (counted.counts[some] + rows / of_column.shape[1] - rows * of_column[some])
             looks.append(_Look.at(seen, along, across.values[:, None], counted.stddev[some], sizes=sizes))
-        weights = _learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
+        weights = learned_weights(np.stack([look.log_likelihood for look in looks]), settings)
         beyond = [across.vectors @ look.mean(w) for look, w in zip(looks, weights, strict=True)]
         if lengthened:
             doubts = [across.vectors**2 @ look.variance(w) for look, w in zip(looks, weights, strict=True)]
@@ -225,7 +225,7 @@ def _of_exception(
     for table, binning, margin in zip(tables, binnings, margins, strict=True):
         counts, precision = table.counts[c] + rows / len(margin), table.precision[c]
         likely.append(rare_ratios(binning, margin, settings, rows=rows, counts=counts, precision=precision))
-    weights = _learned_weights(np.stack([one.log_likelihood for one in likely])[:, None], settings)[:, 0]
+    weights = learned_weights(np.stack([one.log_likelihood for one in likely])[:, None], settings)[:, 0]
     shares = [margin + w @ one.mean / rows for margin, w, one in zip(margins, weights, likely, strict=True)]
     shares = no_clearer(shares, margins, settings)
     return [rows * (share - margin) for share, margin in zip(shares, margins, strict=True)]
@@ -248,7 +248,7 @@ def _lengthening(
     return np.asarray(np.minimum(np.sqrt(1 + hidden / np.maximum(known, 1e-300)), most))
 
 
-def _learned_weights(log_likelihood: Floats, settings: JointSettings) -> Floats:
+def learned_weights(log_likelihood: Floats, settings: JointSettings) -> Floats:
     """By column and class the probability of every shape and size, with the class's odds that go best with all columns."""
     likelihood = np.exp(log_likelihood - log_likelihood.max(axis=2, keepdims=True))
     odds = np.full(likelihood.shape[1:], 1 / likelihood.shape[2])

@@ -59,7 +59,7 @@ class _Along:
         margin = joint.sum(axis=0, keepdims=True)
         upto = np.cumsum(margin[0, order])
         known = float(upto[-1] / max(float(margin.sum()), 1e-300))
-        scores = _normal_scores(margin, order, farthest=farthest)
+        scores = normal_scores(margin, order, farthest=farthest)
         return cls(upto / max(float(upto[-1]), 1e-300), scores[0, order], known)
 
     def at(self, quantiles: Floats) -> Floats:
@@ -70,7 +70,7 @@ class _Along:
 def scores_of(joints: Sequence[Floats], lines: Sequence[Line], rates: Floats, settings: JointSettings) -> NormalScores:
     """From the probabilities of (class, bin), along the known bins of each column."""
     farthest = settings.score_farthest
-    tables = [_normal_scores(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
+    tables = [normal_scores(joint, line.known, farthest=farthest) for joint, line in zip(joints, lines, strict=True)]
     given = [joint / np.maximum(joint.sum(axis=1, keepdims=True), 1e-300) for joint in joints]
     variances = np.stack([(p * z**2).sum(axis=1) for p, z in zip(given, tables, strict=True)], axis=1) + 1e-3
     longest_square = max(settings.score_clip * float(rates @ variances.sum(axis=1)), 1e-6)
@@ -80,7 +80,7 @@ def scores_of(joints: Sequence[Floats], lines: Sequence[Line], rates: Floats, se
     return NormalScores(same_size, variances, longest_square, of_all)
 
 
-def _normal_scores(joint: Floats, order: Integers, *, farthest: float) -> Floats:
+def normal_scores(joint: Floats, order: Integers, *, farthest: float) -> Floats:
     """Among the bins that have a place in the order; 0 of the others."""
     known = np.zeros_like(joint)
     known[:, order] = joint[:, order]

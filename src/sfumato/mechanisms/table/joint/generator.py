@@ -25,7 +25,7 @@ class Generator:
     population: Population = field(repr=False)
     whole: WholeTable | None = None
     rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
-    spent: int = 0  # gradients that counted exceptions of scarce classes instead
+    spent: int = 0  # gradients that were given up for sums of scarce classes
 
     @property
     def margins(self) -> list[Floats]:

@@ -10,6 +10,7 @@ from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.table.joint.copula import NormalScores
 from sfumato.mechanisms.table.joint.pairs import LevelCoder, all_pairs
+from sfumato.mechanisms.table.joint.tilting import Statistics
 from sfumato.mechanisms.table.joint.triples import products_of_rows
 from sfumato.mechanisms.table.joint.whole_table import combinations_of
 from sfumato.public.plan.block import Hot
@@ -22,8 +23,18 @@ def bins_by_class(batch: Batch, layout: Layout) -> Integers:
     return bins + layout.starts + labels[:, None] * layout.width
 
 
-def centred_bins(batch: Batch, layout: Layout, width: int, norm: float) -> dict[str, Floats]:
-    """The same as an outer product with the class, each column less its mean over the bins: shorter rows, less noise."""
+def centred_bins(
+    batch: Batch,
+    layout: Layout,
+    width: int,
+    norm: float,
+    scarce: Flags | None = None,
+    statistics: Statistics | None = None,
+) -> dict[str, Floats]:
+    """The same as an outer product with the class, each column less its mean over the bins: shorter rows, less noise.
+
+    Rows of scarce classes say their statistics instead.
+    """
     bins, labels = bins_and_labels(batch)
     sizes = np.array(layout.sizes)
     rows = np.zeros((len(bins), width + 3))
@@ -31,6 +42,10 @@ def centred_bins(batch: Batch, layout: Layout, width: int, norm: float) -> dict[
     rows[:, 1 : layout.width + 1] = -np.repeat(1 / sizes, sizes) / norm
     at = np.arange(len(bins))[:, None]
     rows[at, 1 + bins + layout.starts] += 1 / norm
+    if scarce is not None and statistics is not None:
+        few = np.flatnonzero(_of_class(scarce, labels))
+        rows[few, 1 : width + 1] = 0.0
+        rows[few, 1 : len(statistics.columns) + 1] = statistics.of(bins[few]) / norm
     rows[:, width + 1] = 1 / norm
     rows[:, width + 2] = labels
     return {"classes": rows}
@@ -79,25 +94,23 @@ def codes_of_groups(
     return {"group": np.stack(every, axis=1)}
 
 
-def exception_counts(
-    batch: Batch,
-    exceptional: Flags,
-    starts: Integers,
-    scarce: Flags,
-    n_sets: int,
-    width: int,
-    weight: float,
-    has_trees: bool,
+def scarce_sums(
+    batch: Batch, statistics: Statistics, scarce: Flags, n_sets: int, width: int, weight: float, has_trees: bool
 ) -> dict[str, Values]:
-    """Rows of scarce classes in the exceptional bins of every column, and all of them, in the block that was planned for gradients."""
+    """What rows of scarce classes say, and one for each of them, in the block that was planned for gradients."""
     bins, labels = bins_and_labels(batch)
+    few = np.flatnonzero(_of_class(scarce, labels))
     rows = np.zeros((len(bins), n_sets + width))
-    of_class = np.minimum(labels, len(scarce) - 1)
-    rows[np.arange(len(bins)), of_class] = scarce[of_class]
-    rows[:, n_sets + starts] = weight * exceptional[np.minimum(bins + starts, len(exceptional) - 1)]
-    rows[:, -1] = weight
+    rows[few, labels[few]] = 1.0
+    rows[few, n_sets : n_sets + len(statistics.columns)] = weight * statistics.of(bins[few])
+    rows[few, -1] = weight
     nothing = np.zeros((len(bins), n_sets))
     return {"bins": rows, "everywhere": nothing, **({"trees": nothing} if has_trees else {})}
+
+
+def _of_class(flags: Flags, labels: Integers) -> Flags:
+    """The flag of each row's class."""
+    return np.asarray(flags[np.minimum(labels, len(flags) - 1)])
 
 
 def rare_counts(

@@ -34,12 +34,16 @@ class JointSettings:
     rare_settled: float = 1e-4  #: they end where less than this is gained in the log-likelihood
     rare_outermost: float = 1e-4  #: normal scores of the ends are those of this part of all rows
 
-    counts_exceptions: bool = True  #: exceptions of scarce classes are counted in the place of gradients
-    scarce_below: float = 2.5  #: one of several classes is scarce below so many deviations of a bin's count (zoo)
-    scarce_part: float = 0.005  #: part of the rows that exceptional bins of a column have (zoo: .05, .02, .005)
-    scarce_exceptions: float = 3.0  #: columns in which a row is an exception before it counts for less (judgement)
-    scarce_steps: int = 50  #: parts of its rows among which those that are exceptions are looked for (fine enough)
-    scarce_own: float = 0.15  #: part of the columns in which a scarce class is thought to be an exception (judgement)
+    tilts_scarce: bool = True  #: rows of scarce classes say sums in the place of bins
+    scarce_below: float = 4.0  #: one of several classes is scarce below so many deviations of a bin (zoo: 2.5, 4, 6)
+    scarce_part: float = 0.005  #: part of the rows that the rare bins of a column have (zoo: .05, .02, .005)
+    scarce_category: float = 1.5  #: what a category counts where a normal score counts one (judgement)
+    scarce_scale: float = 0.75  #: of all that a row says; where it is longer, more is cut off (zoo: .5, .6, .75, 1)
+    scarce_deviation: float = 0.3  #: how far each mean is thought to lie from that of the class's kin (judgement)
+    scarce_least: float = 1e-9  #: the least share of a bin before it is tilted
+    tilt_sizes: tuple[float, ...] = (0.05, 0.3, 0.7, 1.5, 2.5)  #: how strong tilts are: a mixture (judgement)
+    tilt_most: float = 4.0  #: and at most so strong (a number may move by three deviations)
+    tilt_steps: int = 81  #: strengths among which they are looked for (fine enough)
 
     score_clip: float = 1.5  #: rows beyond so many mean squares are shortened (less noise against bias)
     score_farthest: float = 3.0  #: the largest normal score

@@ -53,7 +53,7 @@ ABLATIONS: Mapping[str, Mapping[str, object]] = {
     "codes": {"sizes.counts_codes": False},
     "lengthened ratios": {"joint.lengthens_ratios": False},
     "recount of a rare class": {"joint.recounts_rare": False},
-    "exceptions of scarce classes": {"joint.counts_exceptions": False},
+    "tilts of scarce classes": {"joint.tilts_scarce": False},
     "moments": _shares("moments"),
     "pairs": _shares("pairs", "contrasts", "links"),
     "contrasts": _shares("contrasts"),

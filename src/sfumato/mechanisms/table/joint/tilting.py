@@ -1,0 +1,163 @@
+"""What a class is like of which noise hides nearly all: like a mixture of other classes, tilted.
+
+Its rows are fewer than the noise of a few bins, so bins are not what they are asked for. Each says how far out it lies along every
+number, and which values it has that few rows have: sums that are large where a row is unlike most, with the noise of one
+bin. All of them together say which other classes it resembles, fitted by least squares. From these it differs in some columns:
+its shares are theirs times e to a multiple of what was summed, which is what is likeliest given a mean (exponential tilting).
+How large multiples are is learned over all columns, and shares are averaged over those that noise allows.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import nnls
+from scipy.stats import norm
+
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
+from sfumato.mechanisms.common.layout import side_by_side
+from sfumato.mechanisms.table.columns.binning import Binning
+from sfumato.mechanisms.table.columns.shortened_persons import Number
+from sfumato.mechanisms.table.joint.class_tables import learned_weights
+from sfumato.mechanisms.table.joint.copula import normal_scores
+from sfumato.mechanisms.table.settings.joint import JointSettings
+from sfumato.public.plan.measured import Measured
+
+
+@dataclass(frozen=True, eq=False)
+class Statistics:
+    """Numbers that a row says: of which column each is, its value in every bin there, and whether it is a place along a line.
+
+    All numbers of a row together are shortened to a length of `longest`.
+    """
+
+    columns: Integers
+    values: Floats
+    along: Flags
+    longest: float
+
+    def of(self, bins: Integers) -> Floats:
+        """The numbers of each row."""
+        own = self.values[np.arange(len(self.columns)), bins[:, self.columns]]
+        length = np.sqrt((own**2).sum(axis=1, keepdims=True))
+        return np.asarray(own / np.maximum(length / self.longest, 1.0))
+
+    def means(self, shares: Sequence[Floats]) -> Floats:
+        """What rows with these shares of the bins, (class, bin) of every column, say on average: (class, number)."""
+        means = np.empty((len(shares[0]), len(self.columns)))
+        for i, (j, value) in enumerate(zip(self.columns, self.values, strict=True)):
+            means[:, i] = shares[j] @ value[: shares[j].shape[1]]
+        return means
+
+
+def statistics_of(
+    binnings: Sequence[Binning], margins: Sequence[Floats], settings: JointSettings, *, longest: float
+) -> Statistics:
+    """Of a column with an order its normal score, and whether the bin is a rare one; of categories, which one it is."""
+    columns, values, along = [], [], []
+    for j, (binning, margin) in enumerate(zip(binnings, margins, strict=True)):
+        size, rare = len(margin), rare_bins(margin, settings)
+        line = np.arange(2 if size == 2 else binning.ordered)
+        own = []
+        if len(line) > 1:
+            own.append(normal_scores(margin[None], line, farthest=settings.score_farthest)[0])
+        along += [True] * len(own)
+        if size > 2:
+            beside = np.flatnonzero(~rare[len(line) :]) + len(line)
+            own += [settings.scarce_category * (np.arange(size) == b) for b in beside]
+            own += [settings.score_farthest * rare] * int(rare.any())
+        along += [False] * (len(own) - (len(line) > 1))
+        columns += [j] * len(own)
+        values += own
+    table = side_by_side(values) if values else np.zeros((0, 1))
+    of_column = np.array(columns, dtype=np.int64)
+    return Statistics(of_column, settings.scarce_scale * table, np.array(along, dtype=np.bool_), longest)
+
+
+def rare_bins(margin: Floats, settings: JointSettings) -> Flags:
+    """The rarest bins of a column, as many as have few rows together."""
+    order = np.argsort(margin, kind="stable")
+    rare = np.zeros(len(margin), dtype=np.bool_)
+    rare[order[np.cumsum(margin[order]) <= settings.scarce_part]] = True
+    return rare
+
+
+@dataclass(frozen=True, eq=False)
+class Tilted:
+    """How many rows a class has, and its share of every bin, column by column."""
+
+    rows: float
+    shares: list[Floats]
+
+
+def tilted(
+    statistics: Statistics,
+    sums: Measured,
+    counted: Number,
+    others: Sequence[Floats],
+    rates: Floats,
+    settings: JointSettings,
+) -> Tilted:
+    """From the sums of a class, and from its rows as they were counted: what the shares of `others`, (class, bin), become."""
+    kin, rows = _kin(statistics.means(others), sums, counted, rates, deviation=settings.scarce_deviation)
+    shares = [np.maximum(kin @ share, settings.scarce_least) for share in others]
+    shares = [share / share.sum() for share in shares]
+    # What is rare is looked for where a column has moved to.
+    for kind in (np.flatnonzero(statistics.along), np.flatnonzero(~statistics.along)):
+        shares = _moved(shares, statistics, kind, Measured(sums.values[kind], sums.stddev), rows, settings)
+    return Tilted(likely_rows(counted), shares)
+
+
+def _moved(
+    shares: list[Floats], statistics: Statistics, some: Integers, sums: Measured, rows: float, settings: JointSettings
+) -> list[Floats]:
+    """Shares as some statistics tilt them, each by itself."""
+    strengths = np.linspace(-settings.tilt_most, settings.tilt_most, settings.tilt_steps)
+    ratios, likely = [], np.empty((len(some), len(strengths)))
+    columns = statistics.columns[some]
+    for i, (j, value) in enumerate(zip(columns, statistics.values[some], strict=True)):
+        own = value[: len(shares[j])]
+        ratio = np.exp(strengths[:, None] * own)
+        ratio /= (ratio @ shares[j])[:, None]
+        likely[i] = -0.5 * ((sums.values[i] - rows * ratio @ (shares[j] * own)) / sums.stddev) ** 2
+        ratios.append(ratio)
+    moved = list(shares)
+    if len(some):
+        for j, ratio, probable in zip(columns, ratios, _probable(likely, strengths, settings), strict=True):
+            moved[j] = moved[j] * (probable @ ratio)
+    return [share / share.sum() for share in moved]
+
+
+def _kin(
+    of_others: Floats, sums: Measured, counted: Number, rates: Floats, *, deviation: float
+) -> tuple[Floats, float]:
+    """The mixture of other classes that the sums are nearest to, and how many rows have such sums; none is no answer.
+
+    Each sum has noise, and lies a `deviation` from the mixture's. Before anything is known it is that of all rows, give or
+    take all of the class.
+    """
+    rows = max(counted.value, counted.stddev)
+    stddev = float(np.hypot(sums.stddev, rows * deviation))
+    of_count, of_rates = np.ones((1, len(rates))) / counted.stddev, np.eye(len(rates)) / rows
+    design = np.concatenate([(of_others / stddev).T, of_count, of_rates])
+    amounts, _ = nnls(design, np.array([*(sums.values / stddev), counted.value / counted.stddev, *rates]))
+    total = float(amounts.sum())
+    return (amounts / total, total) if total > 0 else (rates, likely_rows(counted))
+
+
+def likely_rows(counted: Number) -> float:
+    """As many rows as are likely, given that there are some: the mean of a normal distribution cut off at 0."""
+    at = counted.value / counted.stddev
+    return max(float(counted.value + counted.stddev * np.exp(norm.logpdf(at) - norm.logcdf(at))), 0.0)
+
+
+def _probable(likely: Floats, strengths: Floats, settings: JointSettings) -> Floats:
+    """How probable each strength is, by statistic: tilts are as large, as a rule, as goes best with all statistics."""
+    sizes = np.array(settings.tilt_sizes)
+    prior = np.exp(-0.5 * (strengths / sizes[:, None]) ** 2)
+    prior /= prior.sum(axis=1, keepdims=True)
+    likelihood = np.exp(likely - likely.max(axis=1, keepdims=True))
+    evidence = np.maximum(likelihood @ prior.T, 1e-300)
+    weights = learned_weights(np.log(evidence)[:, None], settings)[:, 0]
+    probable = likelihood * ((weights / evidence) @ prior)
+    return np.asarray(probable / probable.sum(axis=1, keepdims=True))
