@@ -52,10 +52,14 @@ class ScarceStage:
     def find(self, binned: BinnedTable, margins: Sequence[Floats], *, stddev: float) -> Scarce | None:
         """Classes with too few rows for a bin to say anything, where there are others; `stddev` is the noise of a bin.
 
-        There are none where classes have an order, or are persons', or nobody could be asked.
+        There are none where classes have an order, or are very many, or persons', or nobody could be asked.
         """
         settings = self.plan.settings.joint
-        is_possible = binned.n_classes > 2 and not self.plan.number_target and self.plan.schema.unit.max_rows == 1
+        is_possible = (
+            2 < binned.n_classes <= self.plan.settings.target.tree_classes
+            and not self.plan.number_target
+            and self.plan.schema.unit.max_rows == 1
+        )
         is_possible &= self.plan.centred or (self.uses > 0 and self.plan.n_sets > 1 and self.plan.has("teacher"))
         if not is_possible or not settings.tilts_scarce or binned.target is None or binned.target.ordered:
             return None
@@ -100,7 +104,11 @@ class ScarceStage:
             counted = Number(float(answer.rows.values[c]), answer.rows.stddev)
             of_class[c] = tilted(scarce.statistics, sums, counted, others, rates, settings)
             rows[c] = of_class[c].rows
-        rows[int(np.argmax(per_class))] -= rows.sum() - per_class.sum()
+        # The largest class has what these add less, of its rows at most half.
+        largest = int(np.argmax(per_class))
+        most = per_class[scarce.classes].sum() + per_class[largest] / 2
+        rows[scarce.classes] *= min(1.0, most / max(rows[scarce.classes].sum(), 1e-300))
+        rows[largest] -= rows.sum() - per_class.sum()
         total, out = float(rows.sum()), []
         for j, joint in enumerate(joints):
             margin, joint = joint.sum(axis=0), joint * (rows / np.maximum(per_class, 1e-300))[:, None]

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 from scipy.optimize import nnls
-from scipy.stats import norm
+from scipy.special import log_ndtr
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.layout import side_by_side
@@ -148,7 +148,7 @@ def _kin(
 def likely_rows(counted: Number) -> float:
     """As many rows as are likely, given that there are some: the mean of a normal distribution cut off at 0."""
     at = counted.value / counted.stddev
-    return max(float(counted.value + counted.stddev * np.exp(norm.logpdf(at) - norm.logcdf(at))), 0.0)
+    return max(float(counted.value + counted.stddev * np.exp(-0.5 * at**2 - log_ndtr(at)) / np.sqrt(2 * np.pi)), 0.0)
 
 
 def _probable(likely: Floats, strengths: Floats, settings: JointSettings) -> Floats:
