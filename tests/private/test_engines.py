@@ -262,7 +262,14 @@ def test_processes_give_the_same_answers(kind, monkeypatch) -> None:
 def test_a_worker_loads_no_accountant_and_a_map_no_mechanism() -> None:
     """These take longer than all that a worker needs, and every release of a large table would wait for them."""
     maps = "sfumato.mechanisms.table.columns.maps, sfumato.mechanisms.table.joint.maps, sfumato.mechanisms.table.target.maps"
-    heavy = ("dp_accounting", "scipy.stats", "sklearn", "sfumato.mechanism", "sfumato.public.certificate.certificate")
+    heavy = (
+        "dp_accounting",
+        "scipy.stats",
+        "scipy.optimize",
+        "sklearn",
+        "sfumato.mechanism",
+        "sfumato.public.certificate.certificate",
+    )
     told = f"import sys, sfumato.private.engines.worker, {maps}; print([m for m in {heavy} if m in sys.modules])"
     assert subprocess.run([sys.executable, "-c", told], capture_output=True, text=True).stdout.strip() == "[]"
 

@@ -16,7 +16,8 @@ from sfumato.mechanisms.common.logistic import error_bound
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.columns.shortened_persons import Number
 from sfumato.mechanisms.table.joint import maps
-from sfumato.mechanisms.table.joint.tilting import Statistics, statistics_of, tilted
+from sfumato.mechanisms.table.joint.scarce_statistics import Statistics, statistics_of
+from sfumato.mechanisms.table.joint.tilting import tilted
 from sfumato.mechanisms.table.plan import TablePlan
 from sfumato.public.plan.doors import Doors, Measured
 

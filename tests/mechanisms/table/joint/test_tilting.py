@@ -1,5 +1,7 @@
 """A class that noise hides is like a mixture of others, tilted by what its rows have said; and it never vanishes."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -14,8 +16,11 @@ from sfumato.mechanisms.common.prepared import BINS
 from sfumato.mechanisms.table.columns.binning import Binning, PointMasses
 from sfumato.mechanisms.table.columns.shortened_persons import Number
 from sfumato.mechanisms.table.joint import maps
-from sfumato.mechanisms.table.joint.tilting import Statistics, Tilted, likely_rows, rare_bins, statistics_of, tilted
+from sfumato.mechanisms.table.joint.scarce_statistics import Statistics, rare_bins, statistics_of
+from sfumato.mechanisms.table.joint.tilting import Tilted, likely_rows, tilted
+from sfumato.mechanisms.table.measure_scarce import Scarce, ScarceStage, ScarceSums
 from sfumato.mechanisms.table.settings.joint import JointSettings
+from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.plan.measured import Measured
 
 SETTINGS = JointSettings()
@@ -175,3 +180,16 @@ def test_in_class_tables_rows_of_other_classes_are_counted_as_ever() -> None:
     assert said[0, 1:3] * norm == pytest.approx([1.5, 2.0])
     assert not said[[0, 2], 3:7].any()
     assert np.array_equal(said[:, [0, 7, 8]], counted[:, [0, 7, 8]])  # one, one row, the class
+
+
+def test_the_largest_class_keeps_half_of_its_rows_however_many_others_are_scarce() -> None:
+    """Noise of 30 for each of twenty classes that nobody is in: as many rows as are likely would be more than all there are."""
+    per_class = np.append([300.0], np.full(20, 1e-3))
+    scarce = Scarce(np.arange(21) > 0, statistics_of([number(size=1)], [np.ones(1)], SETTINGS, longest=1.0))
+    answer = ScarceSums(Measured(np.zeros((21, 0)), 30.0), Measured(np.append([300.0], np.zeros(20)), 30.0))
+    stage = ScarceStage(SimpleNamespace(settings=TableSettings()), None)
+    rows, joints = stage.tilted(scarce, answer, [per_class[:, None] / per_class.sum()], per_class)
+    assert rows.sum() == pytest.approx(per_class.sum())
+    assert rows[0] == pytest.approx(150)
+    assert rows[1:].min() > 0
+    assert joints[0].sum() == pytest.approx(1)

@@ -10,7 +10,7 @@ from sfumato.mechanisms.common.layout import BinCodes, Layout
 from sfumato.mechanisms.common.prepared import bins_and_labels
 from sfumato.mechanisms.table.joint.copula import NormalScores
 from sfumato.mechanisms.table.joint.pairs import LevelCoder, all_pairs
-from sfumato.mechanisms.table.joint.tilting import Statistics
+from sfumato.mechanisms.table.joint.scarce_statistics import Statistics
 from sfumato.mechanisms.table.joint.triples import products_of_rows
 from sfumato.mechanisms.table.joint.whole_table import combinations_of
 from sfumato.public.plan.block import Hot
