@@ -1,6 +1,7 @@
 """Rows as vectors in the unit box: one public map, used by mixing mechanisms and by learners alike."""
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -52,10 +53,17 @@ class Encoder:
 
     def __call__(self, batch: Batch) -> NDArray[np.float64]:
         """Encode rows; each row alone decides its vector."""
-        n_rows = len(batch[self.columns[0].name])
-        out = np.zeros((n_rows, self.width))
-        for column, part in zip(self.columns, np.split(out, self.ends[:-1], axis=1), strict=True):
-            _write(part, column, batch[column.name])
+        ends = self.ends
+        out = np.zeros((len(batch[self.columns[0].name]), ends[-1]))
+        numbers, starts = list[Column](), list[int]()
+        for column, start, end in zip(self.columns, [0, *ends], ends, strict=False):
+            if column.is_coded or column.kind == "image":
+                _write(out[:, start:end], column, batch[column.name])
+            else:
+                numbers.append(column)
+                starts.append(start)
+        if numbers:
+            _write_numbers(out, numbers, np.array(starts), batch)
         return out
 
 
@@ -78,16 +86,25 @@ def _write(out: NDArray[np.float64], column: Column, values: NDArray[np.generic]
     if column.is_coded:
         out[np.arange(len(values)), values.astype(np.int64)] = 1.0
         return
-    if column.kind == "image":  # in place: images are most of the bytes there are
-        out[:] = values.reshape(len(values), -1)
-        out -= column.low
-        out /= column.high - column.low
-        return
-    scaled = (values.reshape(len(values), -1).astype(np.float64) - column.low) / (column.high - column.low)
-    absent = np.isnan(scaled[:, 0])
-    out[:, 0] = np.where(absent, 0.5, scaled[:, 0])
-    if column.missing:
-        out[:, 1] = absent
+    out[:] = values.reshape(len(values), -1)  # in place: images are most of the bytes there are
+    out -= column.low
+    out /= column.high - column.low
+
+
+def _write_numbers(
+    out: NDArray[np.float64], columns: Sequence[Column], starts: NDArray[np.int64], batch: Batch
+) -> None:
+    """All at once: a wide table has hundreds of numbers, and a chunk of it few rows."""
+    low = np.array([[column.low] for column in columns], dtype=np.float64)
+    high = np.array([[column.high] for column in columns], dtype=np.float64)
+    scaled = np.stack([np.ravel(batch[column.name]).astype(np.float64) for column in columns])
+    scaled -= low
+    scaled /= high - low
+    absent = np.isnan(scaled)
+    scaled[absent] = 0.5
+    out[:, starts] = scaled.T
+    says_so = np.flatnonzero([column.missing for column in columns])
+    out[:, starts[says_so] + 1] = absent[says_so].T
 
 
 def one_hot(codes: NDArray[np.generic], *, size: int) -> NDArray[np.float64]:
