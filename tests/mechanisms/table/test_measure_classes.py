@@ -78,3 +78,22 @@ def test_rows_are_as_long_as_their_bound_where_the_rule_is_wrong_and_never_longe
         # What is summed over all rows is hardly clipped.
         longer = np.linalg.norm(rows["everywhere"], axis=1) > error_bound(n_sets) * (1 + 1e-9)
         assert longer.mean() < 0.1
+
+
+@pytest.mark.slow
+def test_rows_of_a_scarce_class_stay_so_however_labels_are_drawn() -> None:
+    """The rule has seen nothing of twelve rows among 12,000, and would give their label to others."""
+    rng = np.random.default_rng(0)
+    y = rng.choice(3, 12_000, p=(0.6, 0.4, 0.0))
+    y[:12] = 2
+    frame = pd.DataFrame({f"x{j}": rng.normal(size=12_000) + (y == 1) for j in range(6)})
+    frame["y"] = np.array(list("ABC"))[y]
+    columns = [sf.Column(name=f"x{j}", kind="numeric", bounds=(-5, 5)) for j in range(6)]
+    columns.append(sf.Column(name="y", kind="categorical", categories=tuple("ABC")))
+    schema = sf.Schema(columns=tuple(columns), target="y", rows=12_000)
+    model = sf.fit(ThreeATable(), sf.Sensitive.read(frame, schema), sf.Budget(epsilon=1.0, delta=1e-5), seed=0).model
+    population, labels = model.fitted.population, model.fitted.labels
+    for scores in (labels.generator, labels.corrected):
+        likeliest = np.argmax(scores, axis=1)
+        assert (likeliest[population.labels == 2] == 2).all()
+        assert (likeliest[population.labels != 2] == 2).mean() < 0.01

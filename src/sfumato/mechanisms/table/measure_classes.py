@@ -51,7 +51,8 @@ class ClassStage:
             rare = int(np.argmin(generator.rates))
             corrected = replace(corrected, steeper=rare_steepness(by_bins, generator.population, settings, rare=rare))
             by_bins = by_bins * corrected.steeper
-        return ClassLabels(by_bins, by_bins, self._code_scores(generator, by_bins), rule.whole, corrected)
+        of_codes, by_bins = self._code_scores(generator, by_bins), self._keeping(generator, by_bins)
+        return ClassLabels(by_bins, by_bins, of_codes, rule.whole, corrected)
 
     def _start(self, generator: Generator, rule: GeneratorRule) -> Floats:
         """The rule's own scores, with the classes at their rates."""
@@ -92,7 +93,20 @@ class ClassStage:
         if self.plan.has("teacher"):
             corrected = replace(corrected, after=self.corrections(generator, rule, start, of_codes))
             after = corrected.scores(rows, alpha=1.0)
+        before, after = self._keeping(generator, before), self._keeping(generator, after)
         return ClassLabels(before, after, of_codes, rule.whole, corrected)
+
+    def _keeping(self, generator: Generator, scores: Floats) -> Floats:
+        """The same scores, but that rows of scarce classes stay what they were drawn as, while there are enough of them.
+
+        A rule has been shown nothing of such a class, and takes rows for it that look like any other.
+        """
+        if generator.scarce is None:
+            return scores
+        labels = generator.population.labels
+        stays = np.zeros((len(labels), len(generator.scarce)))
+        stays[np.arange(len(labels)), labels] = self.plan.settings.joint.scarce_stays * generator.scarce[labels]
+        return scores + stays
 
     def _code_scores(self, generator: Generator, scores: Floats) -> CodeScores:
         """What categories add that were counted by class, where the rule has given the population these scores."""

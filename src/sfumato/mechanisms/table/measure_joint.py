@@ -7,7 +7,7 @@ from functools import partial
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.common.counting import count_codes, count_stddev, weight_of
 from sfumato.mechanisms.common.layout import BinCodes, Layout, side_by_side
 from sfumato.mechanisms.common.measured import scaled
@@ -38,6 +38,17 @@ from sfumato.public.machine.threads import in_threads
 from sfumato.public.plan.doors import Doors, Measured
 
 
+@dataclass(frozen=True, eq=False)
+class _Classes:
+    """Rows of each class and the probabilities of (class, bin); for the rest see `Generator`."""
+
+    rows: Floats
+    joints: list[Floats]
+    rare_stddev: float | None = None
+    scarce: Flags | None = None
+    spent: int = 0
+
+
 @dataclass(frozen=True)
 class JointStage:
     """Asks for tables of classes, pairs and triples. Whatever it asks for, it asks a door."""
@@ -51,8 +62,8 @@ class JointStage:
 
     def run(self, binned: BinnedTable) -> Generator:
         """All tables together."""
-        per_class, joints, rare_stddev, spent = self._joints(binned)
-        rates = per_class / per_class.sum()
+        classes = self._joints(binned)
+        joints, rates = classes.joints, classes.rows / classes.rows.sum()
         line = np.arange(len(rates), dtype=np.float64)
         if binned.target is not None and not binned.target.cells.is_ordered and len(rates) > 2:
             line = class_line(joints, rates)
@@ -61,11 +72,20 @@ class JointStage:
         most = [most_levels(b.cells, of_numbers, of_categories=of_categories) for b in binned.binnings]
         columns = zip(joints, lines, most, strict=True)
         levels = Levels([levels_of(j.sum(axis=0), at.order, most=m) for j, at, m in columns], halves(line, rates))
-        correlation = self._correlation(joints, lines, per_class)
+        correlation = self._correlation(joints, lines, classes.rows)
         n_rows = population_rows(self.plan.evidence.rows, self._settings)
         population = first_population(rates, joints, lines, correlation, n_rows=n_rows, seed=0)
         generator = Generator(
-            binned, rates, joints, lines, levels, correlation, population, rare_stddev=rare_stddev, spent=spent
+            binned,
+            rates,
+            joints,
+            lines,
+            levels,
+            correlation,
+            population,
+            rare_stddev=classes.rare_stddev,
+            scarce=classes.scarce,
+            spent=classes.spent,
         )
         tables = _class_goals(population, binned, joints)
         if self.plan.has("pairs") and len(joints) > 1:
@@ -80,15 +100,12 @@ class JointStage:
         # Noisy tables and the limit on weights may have moved the classes.
         return replace(generator, population=with_rates(population, rates))
 
-    def _joints(self, binned: BinnedTable) -> tuple[Floats, list[Floats], float | None, int]:
-        """Rows of each class, the probabilities of (class, bin), the noise in a count of a class that was counted again,
-        and how many gradients have counted exceptions.
-        """
+    def _joints(self, binned: BinnedTable) -> "_Classes":
         if not self.plan.has("classes"):
             rows = np.ones(1) if binned.target is None else np.maximum(binned.target.margin, 1e-9)
             rates = rows / rows.sum()
             margins = [_shares(binning.margin) for binning in binned.binnings]
-            return rates * binned.total, [np.outer(rates, margin) for margin in margins], None, 0
+            return _Classes(rates * binned.total, [np.outer(rates, margin) for margin in margins])
         few = ScarceStage(self.plan, self.view)
         of_cells = [_shares(binning.margin) for binning in binned.binnings]
         scarce = few.find(binned, of_cells, stddev=self._class_stddev(binned))
@@ -116,12 +133,12 @@ class JointStage:
             lengthened=self._lengthens(binned.n_classes),
         )
         if scarce is None:
-            return per_class, joints, rare_stddev, 0
+            return _Classes(per_class, joints, rare_stddev)
         if answer is None:
             stddev = binned.cell_stddev * math.sqrt(max(binned.cells_of_class[scarce.classes].max(), 1))
             answer = few.ask(scarce, Measured(per_class, stddev))
         per_class, joints = few.tilted(scarce, answer, joints, per_class)
-        return per_class, joints, rare_stddev, few.uses
+        return _Classes(per_class, joints, rare_stddev, scarce.classes, few.uses)
 
     def _lengthens(self, n_classes: int) -> bool:
         """Whether departures of classes are lengthened: of several, which have few rows each. Very many have nothing to gain."""

@@ -94,16 +94,15 @@ class ScarceStage:
     def tilted(
         self, scarce: Scarce, answer: ScarceSums, joints: Sequence[Floats], per_class: Floats
     ) -> tuple[Floats, list[Floats]]:
-        """Rows of each class and the probabilities of (class, bin), with those of scarce classes put together of the others'."""
+        """Rows of each class and the probabilities of (class, bin), with those of scarce classes made of the others'."""
         settings, plenty = self.plan.settings.joint, ~scarce.classes & (per_class > 0)
         others = [joint[plenty] / np.maximum(joint[plenty].sum(axis=1, keepdims=True), 1e-300) for joint in joints]
-        rates = per_class[plenty] / per_class[plenty].sum()
         rows, n_statistics = per_class.copy(), len(scarce.statistics.columns)
         of_class = {}
         for c in np.flatnonzero(scarce.classes).tolist():
             sums = Measured(answer.sums.values[c, :n_statistics], answer.sums.stddev)
             counted = Number(float(answer.rows.values[c]), answer.rows.stddev)
-            of_class[c] = tilted(scarce.statistics, sums, counted, others, rates, settings)
+            of_class[c] = tilted(scarce.statistics, sums, counted, others, settings)
             rows[c] = of_class[c].rows
         # The largest class has what these add less, of its rows at most half.
         largest = int(np.argmax(per_class))

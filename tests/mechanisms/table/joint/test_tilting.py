@@ -1,5 +1,6 @@
-"""A class that noise hides is like a mixture of others, tilted by what its rows have said; and it never vanishes."""
+"""A class that noise hides is like one of the others, tilted by what its rows have said; and it never vanishes."""
 
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -66,7 +67,7 @@ def found(
         true[j] = shares_about(middle + by)
     sums = ROWS * statistics.means([share[None] for share in true])[0]
     sums = sums + stddev * np.random.default_rng(seed).standard_normal(len(sums))
-    said = tilted(statistics, Measured(sums, stddev), counted, of_others, RATES, SETTINGS)
+    said = tilted(statistics, Measured(sums, stddev), counted, of_others, SETTINGS)
     return said, true
 
 
@@ -95,6 +96,19 @@ def test_with_noise_as_large_as_itself_it_is_like_its_kin_and_moves_where_it_has
     assert np.mean(moved) > 1.5 * np.mean(still)
 
 
+def test_it_is_like_one_class_in_all_columns_and_never_like_two_by_turns() -> None:
+    """Half of its rows are like either class: rows that are the first in one column and the second in the next would be like nobody."""
+    of_others = others()
+    statistics = statistics_of([number()] * COLUMNS, [RATES @ share for share in of_others], SETTINGS, longest=1e9)
+    sums = ROWS * statistics.means(of_others).mean(axis=0)
+    for seed in range(10):
+        noisy = Measured(sums + 5.0 * np.random.default_rng(seed).standard_normal(len(sums)), 5.0)
+        still = replace(SETTINGS, tilt_sizes=(1e-3,))  # nothing is tilted
+        shares = tilted(statistics, noisy, COUNTED, of_others, still).shares
+        apart = [distance(shares, [share[c] for share in of_others]).max() for c in (0, 1)]
+        assert min(apart) < 0.01 < max(apart)
+
+
 def test_sums_that_noise_alone_has_made_move_nothing_far() -> None:
     apart = [distance(found({}, stddev=30.0, seed=seed)[0].shares, [s[0] for s in others()]) for seed in range(20)]
     assert np.mean(apart) < 0.2
@@ -106,7 +120,7 @@ def test_a_category_that_few_rows_have_is_found() -> None:
     assert statistics.along.tolist() == [False] * 4
     true = np.array([0.2, 0.1, 0.1, 0.6])
     sums = ROWS * statistics.means([true[None]])[0]
-    said = tilted(statistics, Measured(sums, 5.0), Number(30.0, 5.0), [margin[None]], np.ones(1), SETTINGS)
+    said = tilted(statistics, Measured(sums, 5.0), Number(30.0, 5.0), [margin[None]], SETTINGS)
     assert said.shares[0][3] > 0.4
 
 
@@ -143,14 +157,14 @@ def test_a_class_of_which_nothing_was_seen_still_has_rows() -> None:
     assert likely_rows(Number(200.0, 20.0)) == pytest.approx(200, abs=0.01)
     statistics = statistics_of([number()] * COLUMNS, [RATES @ share for share in others()], SETTINGS, longest=1.0)
     silent = Measured(np.zeros(len(statistics.columns)), 30.0)
-    said = tilted(statistics, silent, Number(-50.0, 25.0), others(), RATES, SETTINGS)
+    said = tilted(statistics, silent, Number(-50.0, 25.0), others(), SETTINGS)
     assert 0 < said.rows < 30
     assert all(np.isfinite(share).all() for share in said.shares)
 
 
 def test_where_no_column_says_anything_it_is_like_the_others() -> None:
     statistics = statistics_of([number(size=1)], [np.ones(1)], SETTINGS, longest=1.0)
-    said = tilted(statistics, Measured(np.zeros(0), 30.0), Number(20.0, 25.0), [np.ones((2, 1))], RATES, SETTINGS)
+    said = tilted(statistics, Measured(np.zeros(0), 30.0), Number(20.0, 25.0), [np.ones((2, 1))], SETTINGS)
     assert said.rows == pytest.approx(likely_rows(Number(20.0, 25.0)), rel=0.5)
     assert said.shares[0].tolist() == [1.0]
 

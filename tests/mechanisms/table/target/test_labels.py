@@ -2,9 +2,12 @@
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
 
 from sfumato.mechanisms.table.settings.sampling import SamplingSettings
-from sfumato.mechanisms.table.target.labels import draw_labels
+from sfumato.mechanisms.table.target.labels import draw_labels, without_unlikely
 
 
 def draw(
@@ -127,3 +130,31 @@ def test_fewer_labels_than_two_for_each_column_are_spread_along_the_scores_alone
     scores, rates = np.log(p / (1 - p))[:, None], np.array([0.995, 0.005])
     alike = rng.integers(0, 4, size=(20_000, 51)).astype(np.int32)
     assert (draw(scores, rates, np.random.default_rng(0), alike) == draw(scores, rates, np.random.default_rng(0))).all()
+
+
+@given(arrays(np.float64, (40, 4), elements=st.floats(-30, 30)))
+def test_a_class_gives_up_hardly_any_rows_that_are_unlike_it(scores: np.ndarray) -> None:
+    p = np.exp(scores - scores.max(axis=1, keepdims=True))
+    p /= p.sum(axis=1, keepdims=True)
+    likely, least = without_unlikely(p, SamplingSettings()), SamplingSettings().least_chance
+    assert likely.sum(axis=1) == pytest.approx(1)
+    assert np.where(likely == 0, p, 0).sum(axis=0) == pytest.approx(np.zeros(4), abs=least * p.mean(axis=0).max() * 40)
+    assert np.all(np.where(likely == 0, p, 0) <= least * p.mean(axis=0))
+    assert np.all((likely == 0) | (likely >= p * (1 - 1e-12)))
+
+
+def test_of_many_rows_none_has_a_label_that_nothing_speaks_for() -> None:
+    """A chance of one in four thousand comes true five times among 19,400 rows."""
+    scores = np.where(np.arange(20_000) < 600, 0.0, -9.0)[:, None]
+    rates = np.array([0.98, 0.02])
+    sure = draw(scores, rates, np.random.default_rng(8))
+    assert sure[600:].sum() == 0
+    every = draw_labels(
+        scores,
+        rates,
+        np.random.default_rng(8),
+        alike=np.zeros((20_000, 0), dtype=np.int32),
+        same=np.arange(20_000),
+        settings=SamplingSettings(least_chance=0.0),
+    )
+    assert every[600:].sum() > 1

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
 from sfumato.mechanisms.table.columns.binned import BinnedTable
 from sfumato.mechanisms.table.joint.ordering import Line
 from sfumato.mechanisms.table.joint.pairs import Levels
@@ -25,7 +25,8 @@ class Generator:
     population: Population = field(repr=False)
     whole: WholeTable | None = None
     rare_stddev: float | None = None  # the noise in a count of a class that was counted again, all counts together
-    spent: int = 0  # gradients that were given up for sums of scarce classes
+    scarce: Flags | None = None  # the classes of which noise hides nearly all, where there are any
+    spent: int = 0  # gradients that were given up for their sums
 
     @property
     def margins(self) -> list[Floats]:

@@ -1,17 +1,19 @@
-"""What a class is like of which noise hides nearly all: like a mixture of other classes, tilted.
+"""What a class is like of which noise hides nearly all: like one of the other classes, tilted.
 
 Its rows are fewer than the noise of a few bins, so bins are not what they are asked for. Each says how far out it lies along every
 number, and which values it has that few rows have: sums that are large where a row is unlike most, with the noise of one
-bin. All of them together say which other classes it resembles, fitted by least squares. From these it differs in some columns:
-its shares are theirs times e to a multiple of what was summed, which is what is likeliest given a mean (exponential tilting).
+bin. All of them together say which other class it resembles most. From that one it differs in some columns: its shares are
+the other's times e to a multiple of what was summed, which is what is likeliest given a mean (exponential tilting).
 How large multiples are is learned over all columns, and shares are averaged over those that noise allows.
+
+A mixture of classes would fit the sums better. But columns are drawn one by one, and a row that has one column of this class
+and the next of that is like nobody: learners would know the class by such rows, and not its own.
 """
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from scipy.optimize import nnls
 from scipy.special import log_ndtr
 
 from sfumato.mechanisms.common.arrays import Floats, Integers
@@ -35,12 +37,11 @@ def tilted(
     sums: Measured,
     counted: Number,
     others: Sequence[Floats],
-    rates: Floats,
     settings: JointSettings,
 ) -> Tilted:
     """From the sums of a class, and from its rows as they were counted: what the shares of `others`, (class, bin), become."""
-    kin, rows = _kin(statistics.means(others), sums, counted, rates, deviation=settings.scarce_deviation)
-    shares = [np.maximum(kin @ share, settings.scarce_least) for share in others]
+    kin, rows = _kin(statistics.means(others), sums, counted, deviation=settings.scarce_deviation)
+    shares = [np.maximum(share[kin], settings.scarce_least) for share in others]
     shares = [share / share.sum() for share in shares]
     # What is rare is looked for where a column has moved to.
     for kind in (np.flatnonzero(statistics.along), np.flatnonzero(~statistics.along)):
@@ -68,21 +69,21 @@ def _moved(
     return [share / share.sum() for share in moved]
 
 
-def _kin(
-    of_others: Floats, sums: Measured, counted: Number, rates: Floats, *, deviation: float
-) -> tuple[Floats, float]:
-    """The mixture of other classes that the sums are nearest to, and how many rows have such sums; none is no answer.
+def _kin(of_others: Floats, sums: Measured, counted: Number, *, deviation: float) -> tuple[int, float]:
+    """Which other class the sums are likeliest of, and how many rows of it have such sums.
 
-    Each sum has noise, and lies a `deviation` from the mixture's. Before anything is known it is that of all rows, give or
-    take all of the class.
+    Each sum has noise, and lies a `deviation` from the other's. Before anything is known, the class may have any number of rows up
+    to about twice as many as were counted.
     """
     rows = max(counted.value, counted.stddev)
     stddev = float(np.hypot(sums.stddev, rows * deviation))
-    of_count, of_rates = np.ones((1, len(rates))) / counted.stddev, np.eye(len(rates)) / rows
-    design = np.concatenate([(of_others / stddev).T, of_count, of_rates])
-    amounts, _ = nnls(design, np.array([*(sums.values / stddev), counted.value / counted.stddev, *rates]))
-    total = float(amounts.sum())
-    return (amounts / total, total) if total > 0 else (rates, likely_rows(counted))
+    # By class as rows of a least-squares fit: the sums, the count, and what was thought before.
+    of_one = np.column_stack([of_others / stddev, np.full((len(of_others), 2), (1 / counted.stddev, 1 / rows))])
+    seen = np.array([*(sums.values / stddev), counted.value / counted.stddev, 1.0])
+    amounts = np.maximum(of_one @ seen / (of_one**2).sum(axis=1), 0.0)
+    misfit = ((seen - amounts[:, None] * of_one) ** 2).sum(axis=1)
+    kin = int(np.argmin(misfit))
+    return kin, float(amounts[kin])
 
 
 def likely_rows(counted: Number) -> float:

@@ -35,12 +35,13 @@ class JointSettings:
     rare_outermost: float = 1e-4  #: normal scores of the ends are those of this part of all rows
 
     tilts_scarce: bool = True  #: rows of scarce classes say sums in the place of bins
-    scarce_below: float = 4.0  #: one of several classes is scarce below so many deviations of a bin (zoo: 2.5, 4, 6)
+    scarce_below: float = 6.0  #: one of several classes is scarce below so many deviations of a bin (zoo: 2.5, 4, 6)
     scarce_part: float = 0.005  #: part of the rows that the rare bins of a column have (zoo: .05, .02, .005)
     scarce_category: float = 1.5  #: what a category counts where a normal score counts one (judgement)
     scarce_scale: float = 0.75  #: of all that a row says; where it is longer, more is cut off (zoo: .5, .6, .75, 1)
     scarce_deviation: float = 0.3  #: how far each mean is thought to lie from that of the class's kin (judgement)
     scarce_least: float = 1e-9  #: the least share of a bin before it is tilted
+    scarce_stays: float = 12.0  #: by so much, as a logarithm, a row stays likelier of the scarce class it was drawn of
     tilt_sizes: tuple[float, ...] = (0.05, 0.3, 0.7, 1.5, 2.5)  #: how strong tilts are: a mixture (judgement)
     tilt_most: float = 4.0  #: and at most so strong (a number may move by three deviations)
     tilt_steps: int = 81  #: strengths among which they are looked for (fine enough)

@@ -12,6 +12,7 @@ class SamplingSettings:
     most_tilt: float = 2.0  #: no chance is changed by more than this power of e
     rate_rounds: int = 200  #: rounds in which intercepts are brought to the rates of the classes
     rate_rows: int = 50_000  #: rows that show which intercepts keep these rates, where a part of the table is drawn
+    least_chance: float = 0.02  #: of its rate, below which no row gets a class (zoo: .005, .02, .05)
     score_intervals: int = 64  #: intervals of scores within which labels are balanced
     balances_pairs: bool = True  #: labels are balanced in pairs of columns too
     pair_columns: int = 12  #: labels are balanced in every two of these columns, which say most of them

@@ -53,7 +53,7 @@ def draw_labels(
     columns share it too, in coarse parts of both: a learner looks at them next.
     """
     settings = settings or SamplingSettings()
-    p = expected_labels(scores, rates, rounds=settings.rate_rounds)
+    p = without_unlikely(expected_labels(scores, rates, rounds=settings.rate_rounds), settings)
     rarest, n_columns = len(p) * float(p.mean(axis=0).min()), alike.shape[1]
     if not (settings.balances_rows and 0 < 2 * n_columns <= rarest):
         return systematic_labels(p, rng)
@@ -70,6 +70,19 @@ def draw_labels(
     # Pairs come on top: single columns are balanced as firmly as without them.
     firmly = replace(settings, balance=settings.balance * (1 + len(in_pairs) / alone.shape[1]))
     return balanced_walk(p, np.column_stack([alone, *in_pairs]), rng, firmly)
+
+
+def without_unlikely(p: Floats, settings: SamplingSettings) -> Floats:
+    """The same chances, but none for a row to get a class that rows have far more often on average.
+
+    A class gives up less than `least_chance` of its rows. They would lie where no others of it do, each on its own, and boosted
+    trees that weigh classes alike take steps without bound towards such rows of a rare class.
+
+    >>> without_unlikely(np.array([[0.999, 0.001], [0.8, 0.2]]), SamplingSettings()).tolist()
+    [[1.0, 0.0], [0.8, 0.2]]
+    """
+    likely = np.where(p < settings.least_chance * p.mean(axis=0), 0.0, p)
+    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
 
 
 def _pairs_of(
