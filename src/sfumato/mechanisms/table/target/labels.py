@@ -82,7 +82,8 @@ def without_unlikely(p: Floats, settings: SamplingSettings) -> Floats:
     [[1.0, 0.0], [0.8, 0.2]]
     """
     likely = np.where(p < settings.least_chance * p.mean(axis=0), 0.0, p)
-    return np.asarray(likely / likely.sum(axis=1, keepdims=True))
+    likely /= likely.sum(axis=1, keepdims=True)
+    return likely
 
 
 def _pairs_of(
