@@ -10,6 +10,7 @@ import numpy as np
 from scipy.special import betaincinv, ndtr
 
 from sfumato.mechanisms.common.arrays import Floats
+from sfumato.mechanisms.common.interpolation import interpolated
 from sfumato.mechanisms.moments.settings import MomentsSettings
 
 #: Quantiles are computed here, in standard deviations of a Gaussian, and interpolated between.
@@ -31,7 +32,7 @@ class Betas:
             beyond < 0, self.quantiles[:, 1] - self.quantiles[:, 0], self.quantiles[:, -1] - self.quantiles[:, -2]
         )
         columns = zip(normal.T, self.quantiles, strict=True)
-        inside = np.column_stack([np.interp(column, _GRID, quantiles) for column, quantiles in columns])
+        inside = np.column_stack([interpolated(column, _GRID, quantiles) for column, quantiles in columns])
         return np.asarray(np.clip(inside + beyond * slopes / (_GRID[1] - _GRID[0]), 0.0, 1.0))
 
 

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from sfumato.mechanisms.common.arrays import Flags, Floats, Integers
+from sfumato.mechanisms.common.interpolation import interpolated
 from sfumato.mechanisms.moments.points import shortened
 from sfumato.mechanisms.moments.settings import MomentsSettings
 from sfumato.public.plan.doors import Measured
@@ -158,5 +159,4 @@ def _integrals(n_cosines: int) -> Floats:
 
 
 def _moved(values: Floats, before: Floats, after: Floats) -> Floats:
-    inside = np.interp(np.interp(values, before, _EDGES), _EDGES, after)
-    return np.where((values > before[0]) & (values < before[-1]), inside, values)
+    return np.where((values > before[0]) & (values < before[-1]), interpolated(values, before, after), values)
