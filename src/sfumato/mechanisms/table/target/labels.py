@@ -25,7 +25,7 @@ from sfumato.mechanisms.table.target.correction import CorrectedRule
 
 @dataclass(frozen=True)
 class ClassLabels:
-    """What the generator's rule and the corrected one say of every row of the population."""
+    """What the generator's rule and the corrected one say of every row of the population; those of scarce classes stay what they are."""
 
     generator: Floats
     corrected: Floats
