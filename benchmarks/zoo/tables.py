@@ -135,6 +135,13 @@ def lecture_ratings() -> tuple[pd.DataFrame, sf.Schema]:
     return frame, sf.Schema(columns=columns, target="y", unit=unit)
 
 
+@real("lecture-numbers", "the same, with the rating as a number")
+def lecture_numbers() -> tuple[pd.DataFrame, sf.Schema]:
+    frame, schema = lecture_ratings()
+    columns = (*schema.columns[:-1], whole("y", 1, 5))
+    return frame.astype({"y": int}), sf.Schema(columns=columns, target="y", unit=schema.unit)
+
+
 @real("mortgage", "1,700 rows, two classes with 12 % positives")
 def mortgage() -> tuple[pd.DataFrame, sf.Schema]:
     frame = _read("mortgage")

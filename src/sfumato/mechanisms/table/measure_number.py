@@ -23,7 +23,7 @@ from sfumato.mechanisms.table.target.effects import Effects, column_parts, pair_
 from sfumato.mechanisms.table.target.maps import EffectBlock, number_errors, predicted_number, squared_errors
 from sfumato.mechanisms.table.target.number_rule import CorrectedNumber, NumberRule
 from sfumato.mechanisms.table.target.residuals import ErrorRows, ResidualSums, learn_effects
-from sfumato.public.plan.doors import Doors
+from sfumato.public.plan.doors import Doors, Measured
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,10 @@ class NumberStage:
         """With the size of private rows' errors, relative to those of the population; shrunk to 1 by its noise."""
         settings = self.plan.settings.target
         number = replace(number, unit=rule.cut(settings.size_cut))
-        squares = partial(squared_errors, number=number, target=self.plan.schema.target or "")
+        target, counted = self.plan.schema.target or "", self._counted
+        squares = partial(squared_errors, number=number, target=target, counted=counted)
         noisy = self.view.noisy_sum("residuals", squares)["residuals"]
+        noisy = scaled(noisy, self._regained(noisy, total=total))
         own = max(float(np.mean(np.clip(rule.errors / number.unit, -1.0, 1.0) ** 2)), 1e-12)
         noise = noisy.stddev / total
         square = (float(noisy.values[0]) / total * own**2 + own * noise**2) / (own**2 + noise**2)
@@ -92,28 +94,38 @@ class NumberStage:
         """One look: the errors of the rule as it is now. Where persons are shortened, so are the rows that are counted with it."""
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
-        blocks = tuple(EffectBlock.of(block, effects, tables[block.name]) for block in self.plan.hots("teacher"))
-        target = self.plan.schema.target or ""
+        counted, hots = self._counted, self.plan.number.hots()
+        blocks = tuple(EffectBlock.of(block, effects, tables[block.name], counted=counted) for block in hots)
         errors = partial(
             number_errors,
             number=number,
-            target=target,
+            target=self.plan.schema.target or "",
             effects=effects,
             blocks=blocks,
-            counts_rows=self.plan.number.counts_rows,
+            counted=counted,
         )
         noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         for one in blocks:
-            sums = scaled(noisy[one.block.name], 1 / one.weight)
+            sums = noisy[one.block.name]
+            sums = scaled(sums, self._regained(sums, total=total) / one.weight)
             values[one.entries], stddevs[one.entries] = sums.values[: len(one.entries)], sums.stddev
-        along, unit = noisy["along"], self.plan.schema.unit
-        counted = Number(float(along.values[-1]), along.stddev)
-        gain = (
-            regained(unit, rows=Number(total, along.stddev), counted=counted) if self.plan.number.counts_rows else 1.0
-        )
-        slope, squares = gain * along.values[:2]
-        return ResidualSums(gain * values, gain * stddevs, float(slope), gain * along.stddev, float(squares))
+        along = noisy["along"]
+        along = scaled(along, self._regained(along, total=total))
+        return ResidualSums(values, stddevs, float(along.values[0]), along.stddev, float(along.values[1]))
+
+    @property
+    def _counted(self) -> float:
+        """What a row counts where persons may be shortened: in each block by itself, so each counts its rows."""
+        return self.plan.sizes.counted_row if self.plan.number.counts_rows else 0.0
+
+    def _regained(self, noisy: Measured, *, total: float) -> float:
+        """By what the sums of a block are to be multiplied, whose last entry is its count."""
+        if not self._counted:
+            return 1.0
+        rows = scaled(noisy, 1 / self._counted)
+        counted = Number(float(rows.values[-1]), rows.stddev)
+        return regained(self.plan.schema.unit, rows=Number(total, rows.stddev), counted=counted)
 
 
 def _standing_out(

@@ -75,18 +75,31 @@ class NumberPlan:
         return most if visible >= sizes.pair_visible else 0
 
     def blocks(self) -> tuple[Block, ...]:
-        """The error of a row at its parts, at its cells of pairs, and along what the rule says; with it its square."""
+        """The error of a row at its parts, at its cells of pairs, and along what the rule says; with it its square.
+
+        Persons are shortened in every block by itself, so each counts its rows too.
+        """
+        hots, share = self.hots(), self.settings.budget.trees
+        of_tables = [self.counting(hot.name, hot.width, norm=hot.l2_bound, share=hot.share) for hot in hots]
+        along = self.counting("along", 2, norm=math.sqrt(2), share=share)
+        return *(of_tables if self.counts_rows else hots), along
+
+    def counting(self, name: str, width: int, *, norm: float, share: float = 1.0) -> Dense:
+        """A block of vectors of this norm, in which rows of persons are counted besides."""
+        counted = self.settings.sizes.counted_row if self.counts_rows else 0.0
+        return Dense(name=name, width=width + int(self.counts_rows), l2_bound=math.hypot(norm, counted), share=share)
+
+    def hots(self) -> tuple[Hot, ...]:
+        """The tables of parts and of pairs."""
         sizes, budget = self.settings.sizes, self.settings.budget
-        pairs: tuple[Block, ...] = ()
+        pairs: tuple[Hot, ...] = ()
         of_pairs = budget.pairs_of_number if self.n_pairs else 0.0
         if self.n_pairs:
             largest = max(sizes.pair_levels, sizes.category_levels) ** 2
             closer = min(self.n_pairs, sizes.close_pairs) * sizes.close_levels**2
             cells = max(min(self.pair_cells, self.n_pairs * largest), closer)
             pairs = (Hot(name=PAIRS, width=cells, n_hot=self.n_pairs, weighted=True, share=of_pairs),)
-        width = 2 + int(self.counts_rows)
-        along = Dense(name="along", width=width, l2_bound=math.sqrt(width), share=budget.trees)
-        return *self._parts_blocks(1 - of_pairs - budget.trees), *pairs, along
+        return *self._parts_blocks(1 - of_pairs - budget.trees), *pairs
 
     def _parts_blocks(self, share: float) -> tuple[Hot, ...]:
         """Sums at a row's parts; those of long categories are a block of their own, since they need more.

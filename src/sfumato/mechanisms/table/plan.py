@@ -17,6 +17,7 @@ from sfumato.mechanisms.table.joint.pairs import all_pairs
 from sfumato.mechanisms.table.joint.whole_groups import WholeGroups, groups_to_count
 from sfumato.mechanisms.table.number_plan import NumberPlan
 from sfumato.mechanisms.table.person_norms import planned
+from sfumato.mechanisms.table.settings.budget import PersonNorms
 from sfumato.mechanisms.table.settings.sizes import SumSizes
 from sfumato.mechanisms.table.settings.table import TableSettings
 from sfumato.public.budget import Budget
@@ -79,11 +80,17 @@ class TablePlan:
         column = self.schema.target_column
         return None if column is None else Feature(Cells(column, self.evidence.bend, n_places=self.sizes.cells))
 
+    @property
+    def norms(self) -> PersonNorms:
+        """How long the sums of a person's rows may be, stage by stage."""
+        norms, target = self.settings.norms, self.schema.target_column
+        return norms.of_number() if target is not None and target.is_number else norms
+
     @cached_property
     def evidence(self) -> Evidence:
         """How much the rows can show."""
         n_columns = len(self.features(self.groups, bend=self.settings.budget.bends[-1]))
-        return evidence_of(self.schema, self.budget, self.settings.budget, self.settings.norms, n_columns=n_columns)
+        return evidence_of(self.schema, self.budget, self.settings.budget, self.norms, n_columns=n_columns)
 
     @cached_property
     def comparable(self) -> list[tuple[int, int]]:
@@ -223,7 +230,7 @@ class TablePlan:
 
     def steps(self) -> tuple[Step, ...]:
         """Every sum that is asked for."""
-        steps, unit, norms, budget = [], self.schema.unit, self.settings.norms, self.settings.budget
+        steps, unit, norms, budget = [], self.schema.unit, self.norms, self.settings.budget
         if self.groups:
             group_counts = Hot(name="groups", width=2 * len(self.groups), n_hot=len(self.groups))
             steps.append(planned("groups", unit, norms, group_counts, share=budget.groups))
@@ -337,7 +344,7 @@ class TablePlan:
         if self.has_rule:
             blocks["teacher"] = self.number.blocks() if self.number_target else self._gradient()
             if self.number_target:
-                blocks["residuals"] = (Dense(name="residuals", width=1, l2_bound=1.0),)
+                blocks["residuals"] = (self.number.counting("residuals", 1, norm=1.0),)
         return blocks
 
     def _pair_cells(self, levels: int) -> int:

@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 
 import numpy as np
 
-from sfumato.mechanisms.common.arrays import Floats, Integers, Values
+from sfumato.mechanisms.common.arrays import Flags, Floats, Integers, Values
 from sfumato.mechanisms.common.compiled import codes_of_others, sums_and_others
 from sfumato.mechanisms.common.counting import weighed, weight_of
 from sfumato.mechanisms.common.layout import BinCodes
@@ -76,42 +76,56 @@ def predicted_number(batch: Batch, rule: RankTrees) -> Floats:
 
 @dataclass(frozen=True)
 class EffectBlock:
-    """The tables of effects whose sums are one block, and where their entries lie among all."""
+    """The tables of effects whose sums are one block, and where their entries lie among all.
+
+    Where rows are `counted`, the block has vectors in the place of codes, and a row's share of the count at their end.
+    """
 
     block: Hot
+    counted: float
     tables: Integers
     entries: Integers
     place: Integers = field(repr=False)  # of every entry in the block
 
     @staticmethod
-    def of(block: Hot, effects: Effects, tables: Integers) -> "EffectBlock":
+    def of(block: Hot, effects: Effects, tables: Integers, *, counted: float = 0.0) -> "EffectBlock":
         """Of some of the tables."""
         sizes, starts = effects.layout.sizes, effects.layout.starts
         entries = np.concatenate([np.arange(starts[at], starts[at] + sizes[at]) for at in tables] or [tables[:0]])
         place = np.full(effects.layout.width, -1)
         place[entries] = np.arange(len(entries))
-        return EffectBlock(block, tables, entries, place)
+        return EffectBlock(block, counted, tables, entries, place)
 
     @property
     def weight(self) -> float:
         """What each of a row's entries may weigh."""
         return weight_of(self.block, len(self.tables))
 
-    def weighed(self, codes: Integers, errors: Floats) -> Values:
-        """Rows of the block, from the entries that they have of all tables."""
-        return weighed(self.block, self.place[codes[:, self.tables]], self.weight, errors)
+    def weighed(self, codes: Integers, errors: Floats, known: Flags) -> Values:
+        """Rows of the block, from the entries that they have of all tables; `known` are those that are counted."""
+        at = self.place[codes[:, self.tables]]
+        if not self.counted:
+            return weighed(self.block, at, self.weight, errors)
+        rows = np.zeros((len(at), self.block.width + 1))
+        np.put_along_axis(rows, at, (self.weight * errors)[:, None], axis=1)
+        rows[:, -1] = self.counted * known
+        return rows
 
 
-def _errors(batch: Batch, number: CorrectedNumber, target: str) -> tuple[Floats, Floats]:
-    """What the rule misses of each row, cut to [-1, 1], none where the target is missing; and what it says uncorrected."""
+def _errors(batch: Batch, number: CorrectedNumber, target: str) -> tuple[Floats, Floats, Flags]:
+    """What the rule misses of each row, cut to [-1, 1], and what it says uncorrected; and whether the target is there.
+
+    Where it is not, nothing is missed.
+    """
     cells, predicted = whole_numbers(batch[CODES]), np.nan_to_num(batch[RULE]).astype(np.float64)[:, 0]
     missed = batch[target].astype(np.float64) - predicted - number.corrections(predicted, cells)
-    return np.nan_to_num(np.clip(missed / number.unit, -1.0, 1.0)), predicted
+    return np.nan_to_num(np.clip(missed / number.unit, -1.0, 1.0)), predicted, ~np.isnan(missed)
 
 
-def squared_errors(batch: Batch, number: CorrectedNumber, target: str) -> dict[str, Floats]:
-    """The squared error of a corrected number."""
-    return {"residuals": (_errors(batch, number, target)[0] ** 2)[:, None]}
+def squared_errors(batch: Batch, number: CorrectedNumber, target: str, counted: float) -> dict[str, Floats]:
+    """The squared error of a corrected number, and a row's share of the count where rows are counted."""
+    wrong_by, _, known = _errors(batch, number, target)
+    return {"residuals": np.stack([wrong_by**2, *([counted * known] if counted else [])], axis=1)}
 
 
 def number_errors(
@@ -120,15 +134,14 @@ def number_errors(
     target: str,
     effects: Effects,
     blocks: tuple[EffectBlock, ...],
-    counts_rows: bool,
+    counted: float,
 ) -> dict[str, Values]:
     """The error of a corrected number at every part of a column and every cell of a pair, and along what the rule says.
 
-    With it, its square; and one for each row whose target is known, where these are to be counted.
+    With it, its square; and a share of the count for each row whose target is known, where these are to be counted.
     """
-    wrong_by, predicted = _errors(batch, number, target)
+    wrong_by, predicted, known = _errors(batch, number, target)
     codes = effects.codes(whole_numbers(batch[CODES]))
-    sums = {one.block.name: one.weighed(codes, wrong_by) for one in blocks}
-    along = [wrong_by * number.deviations(predicted), wrong_by**2]
-    along += [(~np.isnan(batch[target])).astype(np.float64)] if counts_rows else []
+    sums = {one.block.name: one.weighed(codes, wrong_by, known) for one in blocks}
+    along = [wrong_by * number.deviations(predicted), wrong_by**2, *([counted * known] if counted else [])]
     return {**sums, "along": np.stack(along, axis=1)}
