@@ -24,7 +24,7 @@ class SumSizes:
     most_centred: int = 1 << 26  #: class tables are centred row by row up to so many numbers (time)
     gradient_weights: int = 1 << 14  #: weights of all gradients together, about (time)
     gradients: tuple[int, int] = (2, 10)  #: the range of how many gradients there are
-    counted_row: float = 0.5  #: what a row of a person counts beside its errors (zoo: .2, .5, 1)
+    counted_row: float = 0.3  #: what a row of a person counts beside its errors (zoo: .2, .3, .5, 1)
     number_looks: int = 2  #: corrections of a numeric target: by parts, then by finer pairs; one without pairs
     most_parts: int = 512  #: parts of a category in the corrections of a number, at most (memory)
     all_parts: int = 2048  #: parts of all columns there, shared among them (memory)
