@@ -144,6 +144,9 @@ def test_rows_of_persons_are_counted_in_every_block_and_no_row_is_longer_than_it
     alone = {block.name: block for block in teacher_of(schema()).blocks}
     counted = plan.sizes.counted_row
     for block in teacher.blocks:
+        if block.name == "pairs":
+            assert block == alone["pairs"]
+            continue
         assert isinstance(block, Dense)
         assert block.width == alone[block.name].width + 1
         assert block.l2_bound == pytest.approx(np.hypot(alone[block.name].l2_bound, counted))

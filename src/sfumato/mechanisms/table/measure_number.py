@@ -95,7 +95,10 @@ class NumberStage:
         of_pairs = np.arange(len(effects.columns), len(effects.columns) + len(effects.pairs))
         tables = {PARTS: np.flatnonzero(~is_long), LONG_PARTS: np.flatnonzero(is_long), PAIRS: of_pairs}
         counted, hots = self._counted, self.plan.number.hots()
-        blocks = tuple(EffectBlock.of(block, effects, tables[block.name], counted=counted) for block in hots)
+        blocks = tuple(
+            EffectBlock.of(block, effects, tables[block.name], counted=0.0 if block.name == PAIRS else counted)
+            for block in hots
+        )
         errors = partial(
             number_errors,
             number=number,
@@ -106,9 +109,12 @@ class NumberStage:
         )
         noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
+        gain = 1.0
         for one in blocks:
             sums = noisy[one.block.name]
-            sums = scaled(sums, self._regained(sums, total=total) / one.weight)
+            if one.counted:
+                gain = self._regained(sums, total=total)  # that of parts, which come first, is about that of pairs
+            sums = scaled(sums, gain / one.weight)
             values[one.entries], stddevs[one.entries] = sums.values[: len(one.entries)], sums.stddev
         along = noisy["along"]
         along = scaled(along, self._regained(along, total=total))

@@ -77,12 +77,15 @@ class NumberPlan:
     def blocks(self) -> tuple[Block, ...]:
         """The error of a row at its parts, at its cells of pairs, and along what the rule says; with it its square.
 
-        Persons are shortened in every block by itself, so each counts its rows too.
+        Persons are shortened in every block by itself, so each counts its rows too; but for pairs, whose cells are too many.
         """
-        hots, share = self.hots(), self.settings.budget.trees
-        of_tables = [self.counting(hot.name, hot.width, norm=hot.l2_bound, share=hot.share) for hot in hots]
-        along = self.counting("along", 2, norm=math.sqrt(2), share=share)
-        return *(of_tables if self.counts_rows else hots), along
+        along = self.counting("along", 2, norm=math.sqrt(2), share=self.settings.budget.trees)
+        return *map(self._of_persons, self.hots()), along
+
+    def _of_persons(self, hot: Hot) -> Block:
+        if not self.counts_rows or hot.name == PAIRS:
+            return hot
+        return self.counting(hot.name, hot.width, norm=hot.l2_bound, share=hot.share)
 
     def counting(self, name: str, width: int, *, norm: float, share: float = 1.0) -> Dense:
         """A block of vectors of this norm, in which rows of persons are counted besides."""
