@@ -110,10 +110,10 @@ class NumberStage:
         noisy = self.view.noisy_sum("teacher", errors)
         values, stddevs = np.full((2, effects.layout.width), np.nan)  # every table is in one of the blocks
         gain = 1.0
-        for one in blocks:
+        for one in blocks:  # pairs come last, and have lost about as much as the parts before them
             sums = noisy[one.block.name]
             if one.counted:
-                gain = self._regained(sums, total=total)  # that of parts, which come first, is about that of pairs
+                gain = self._regained(sums, total=total)
             sums = scaled(sums, gain / one.weight)
             values[one.entries], stddevs[one.entries] = sums.values[: len(one.entries)], sums.stddev
         along = noisy["along"]

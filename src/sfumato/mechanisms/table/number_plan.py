@@ -35,7 +35,7 @@ class NumberPlan:
     @property
     def counts_rows(self) -> bool:
         """Whether rows are counted beside their errors: persons may be shortened."""
-        return self.unit.max_rows > 1
+        return self.unit.max_rows > 1 and self.settings.sizes.counted_row > 0
 
     @cached_property
     def most_parts(self) -> int:
